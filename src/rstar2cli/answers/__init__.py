@@ -1,0 +1,1 @@
+"""Answers as values: extraction, normal forms, equivalence. Pure functions."""

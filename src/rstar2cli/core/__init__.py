@@ -1,0 +1,1 @@
+"""What every room stands on: errors, configuration, seeds, progress, the process environment."""

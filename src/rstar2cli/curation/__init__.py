@@ -1,0 +1,1 @@
+"""Problems and conversations made, read, filtered and split."""

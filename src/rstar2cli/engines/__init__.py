@@ -1,0 +1,1 @@
+"""Generation engines behind one protocol (:mod:`rstar2cli.engines.base`)."""

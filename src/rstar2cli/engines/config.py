@@ -1,0 +1,28 @@
+"""Which engine runs, and how large."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+EngineName = Literal["transformers", "vllm", "http"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineConfig:
+    """The generation engine."""
+
+    name: EngineName = "transformers"
+    """`transformers` (embedded), `vllm` (in the process; needs the extra), `http` (vLLM servers elsewhere)."""
+    dtype: Literal["auto", "float32", "bfloat16"] = "auto"
+    """Type of weights and cache; auto = bfloat16 where the hardware has it."""
+    device: str = "auto"
+    """torch device; auto = the accelerator if there is one, else the CPU."""
+    max_running: int = 64
+    """Most requests decoded at once."""
+    capacity_tokens: int = 0
+    """KV-cache tokens; 0 = what `max_running` requests of `max_length` need, capped by memory."""
+    max_length: int = 0
+    """Longest prompt plus response in tokens; 0 = the model's own limit."""
+    endpoints: tuple[str, ...] = ()
+    """For `http`: addresses of the servers."""

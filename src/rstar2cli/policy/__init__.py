@@ -1,0 +1,1 @@
+"""A language model as numbers: load, packing, log-probs, checkpoints, digests."""

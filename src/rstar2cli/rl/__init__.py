@@ -1,0 +1,1 @@
+"""GRPO-RoC: selection, advantage, loss, trainer."""

@@ -1,0 +1,1 @@
+"""Episodes of model and tool, and the scheduler that runs many."""

@@ -1,0 +1,1 @@
+"""Running untrusted Python outside this process, with limits and typed outcomes."""

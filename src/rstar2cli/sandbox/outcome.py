@@ -1,0 +1,69 @@
+"""What can become of a piece of code: the outcomes that the model sees, and ours.
+
+The two groups never mix: infrastructure outcomes are retried, counted, and lose the
+trajectory; they are never shown to the model and never scored as a wrong answer.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import Literal, Protocol
+
+import msgspec
+
+ModelOutcome = Literal["ok", "error", "exit", "timeout", "cpu", "memory", "output_limit", "signal"]
+InfraOutcome = Literal["overloaded", "setup_failed", "lost"]
+OutcomeKind = Literal[
+    "ok", "error", "exit", "timeout", "cpu", "memory", "output_limit", "signal", "overloaded", "setup_failed", "lost"
+]
+INFRASTRUCTURE: frozenset[str] = frozenset({"overloaded", "setup_failed", "lost"})
+CLOCK_DEPENDENT: frozenset[str] = frozenset({"timeout", "cpu", "memory"})
+"""Outcomes that another run of the same code may not give again."""
+
+
+class Outcome(msgspec.Struct, kw_only=True, frozen=True):
+    """Result of one call."""
+
+    kind: OutcomeKind
+    """What became of the code."""
+    stdout: str = ""
+    """Standard output, undecodable bytes replaced, at most the output limit (head and tail kept)."""
+    stderr: str = ""
+    """Standard error of the user's code; the traceback of an uncaught exception is not in it."""
+    error: str | None = None
+    """For `error`: `Type at line N: message` and the source line; null otherwise."""
+    exit_code: int | None = None
+    """For `exit`: the status."""
+    signal: int | None = None
+    """For `signal`: its number."""
+    limit: str | None = None
+    """For limits: the one that was met, as the model reads it (`4 s`, `1 GiB`, `8 MiB`)."""
+    stdout_bytes: int = 0
+    """Bytes written to standard output in all."""
+    stderr_bytes: int = 0
+    """Bytes written to standard error in all."""
+    truncated: bool = False
+    """Whether output was cut."""
+    seconds: float = 0.0
+    """Wall time from the start of the process."""
+    cpu_seconds: float = 0.0
+    """CPU time of the process and its children."""
+    detail: str | None = None
+    """For infrastructure outcomes: what went wrong, for logs; never shown to the model."""
+
+    @property
+    def infrastructure(self) -> bool:
+        """Whether this is our failure and not the code's."""
+        return self.kind in INFRASTRUCTURE
+
+
+class Sandbox(Protocol):
+    """Something that runs code. Methods are safe to call from any thread."""
+
+    def submit(self, code: str, stdin: str = "", *, seed: int = 0) -> Future[Outcome]:
+        """Queue a stateless call; the future never raises for what the code does."""
+        ...
+
+    def close(self) -> None:
+        """Kill what runs and free everything."""
+        ...

@@ -1,0 +1,1 @@
+"""Files of records: the shard contract, streams, DuckDB views."""

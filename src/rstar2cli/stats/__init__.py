@@ -1,0 +1,1 @@
+"""One implementation of each statistic."""

@@ -1,0 +1,1 @@
+"""The accelerate loop that sft and rl share."""

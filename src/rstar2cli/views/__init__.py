@@ -1,0 +1,1 @@
+"""Records drawn for people: transcripts, comparisons, plots, tables."""

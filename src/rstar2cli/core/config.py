@@ -81,7 +81,7 @@ def resolve(cls: type[Config], layers: list[Layer]) -> Config:
                 problems.append(f"{layer.origin}: {key} = {raw!r}: {error}")
     built = None if problems else _build(cls, values, "", problems)
     if problems:
-        raise UsageError("configuration: " + "\n  ".join(problems), hint="list all keys with --help or --dry-run")
+        raise UsageError("configuration: " + "\n  ".join(problems), hint="list all keys of a stage with --keys")
     return typing.cast(Config, built)
 
 

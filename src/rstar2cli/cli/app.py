@@ -1,0 +1,155 @@
+"""The ``rstar2`` application: a lazy group of commands, and errors turned into exit codes."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import sys
+import traceback
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+import rstar2cli
+from rstar2cli.cli import help, signals
+from rstar2cli.cli.registry import COMMANDS
+from rstar2cli.core import process
+from rstar2cli.core.errors import OutputConflict, RstarError, UsageError
+
+try:  # typer carries its own click; its place is not part of typer's promise
+    from typer._click.exceptions import ClickException, UsageError as ClickUsageError
+except ImportError:  # pragma: no cover - typer built on the click package
+    from click.exceptions import ClickException, UsageError as ClickUsageError  # type: ignore[assignment]
+
+CONTEXT = {"help_option_names": ["-h", "--help"]}
+BUG = 70
+
+
+class LazyGroup(TyperGroup):
+    """Commands of the registry, each imported when it is needed."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """All names, in the registry's order."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Import the command's module and build it; raises ``UsageError`` with the nearest name."""
+        if cmd_name not in COMMANDS:
+            close = difflib.get_close_matches(cmd_name, list(COMMANDS), n=1)
+            hint = f"did you mean {close[0]!r}?" if close else "list the commands with: rstar2 --help"
+            raise UsageError(f"no command {cmd_name!r}", hint=hint)
+        return load_command(cmd_name)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """List the commands by section from their summaries, importing none."""
+        for section in dict.fromkeys(entry.section for entry in COMMANDS.values()):
+            rows = [(name, entry.summary) for name, entry in COMMANDS.items() if entry.section == section]
+            with formatter.section(section):
+                formatter.write_dl(rows)
+
+
+def load_command(name: str) -> Any:
+    """The built command behind a name of the registry."""
+    module = importlib.import_module(f"rstar2cli.cli.{COMMANDS[name].module}")
+    group = getattr(module, "app", None)
+    if group is None:
+        group = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=CONTEXT)
+        group.command(name, epilog=help.epilog(module.main))(module.main)
+    command = typer.main.get_command(group)
+    command.name = name
+    return command
+
+
+app = typer.Typer(
+    cls=LazyGroup,
+    add_completion=False,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    context_settings=CONTEXT,
+    pretty_exceptions_enable=False,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"rstar2 {rstar2cli.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Agentic reinforcement learning of math reasoners, as commands that chain.
+
+    Every stage reads and writes shards of typed records (Parquet or JSONL).
+    Start with: rstar2 smoke --quick
+    """
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Entry point: run a command and exit with its code (see docs/reference/exit-codes.md)."""
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command line and return its exit code; messages go to stderr."""
+    command = typer.main.get_command(app)
+    with signals.handlers():
+        try:
+            result = command.main(args=arguments, prog_name="rstar2", standalone_mode=False)
+            sys.stdout.flush()
+            return result if isinstance(result, int) else 0
+        except BrokenPipeError:
+            return signals.quiet_pipe()
+        except KeyboardInterrupt:
+            return 130
+        except ClickException as error:
+            return _usage(error)
+        except RstarError as error:
+            return _expected(error)
+        except OSError as error:
+            return _expected(_from_os(error))
+        except typer.Abort:
+            return 130
+        except Exception as error:
+            return _bug(error)
+
+
+def _usage(error: Any) -> int:
+    context = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError":
+        print(error.format_message())
+        return 0
+    print(f"error: {error.format_message()}", file=sys.stderr)
+    if isinstance(error, ClickUsageError) and context is not None:
+        print(f"  hint: see {context.command_path} --help", file=sys.stderr)
+    return 2
+
+
+def _expected(error: RstarError) -> int:
+    if process.debug():
+        traceback.print_exc()
+    print(f"error: {error.message}", file=sys.stderr)
+    if error.hint:
+        print(f"  hint: {error.hint}", file=sys.stderr)
+    return error.exit_code
+
+
+def _from_os(error: OSError) -> RstarError:
+    """Failures of the file system that no room has put into better words."""
+    where = f"{error.filename}: " if error.filename else ""
+    return OutputConflict(
+        f"{where}{error.strerror or error}", hint="check the path, its permissions and the free space (df -h)"
+    )
+
+
+def _bug(error: Exception) -> int:
+    if process.debug():
+        traceback.print_exc()
+    print(f"error: {type(error).__name__}: {error}", file=sys.stderr)
+    print("  hint: this is a bug in rstar2; run again with RSTAR2_DEBUG=1 for the traceback", file=sys.stderr)
+    return BUG

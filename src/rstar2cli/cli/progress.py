@@ -1,0 +1,67 @@
+"""Progress on stderr: a bar on a terminal, else a line every 30 s; on rank 0 only."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from rstar2cli.core import process
+from rstar2cli.core.progress import Progress, ProgressFn, silent
+
+LINE_EVERY_S = 30.0
+BAR_EVERY_S = 0.2
+_BAR_WIDTH = 24
+
+
+def reporter(*, quiet: bool) -> ProgressFn:
+    """The callback for this process and terminal."""
+    if quiet or not process.ranks().main:
+        return silent
+    return _Bar() if sys.stderr.isatty() else _Lines()
+
+
+def describe(progress: Progress) -> str:
+    """``rollout 12/64 rows  reward 0.31  tokens_per_s 412``."""
+    total = "" if progress.total is None else f"/{progress.total}"
+    info = "".join(f"  {name} {_number(value)}" for name, value in progress.info.items())
+    return f"{progress.task} {progress.done}{total} {progress.unit}{info}"
+
+
+def _number(value: float | int | str) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+class _Lines:
+    """For logs: the first report, one every 30 s, and the last of each task."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, float] = {}
+
+    def __call__(self, progress: Progress) -> None:
+        now = time.monotonic()
+        finished = progress.total is not None and progress.done >= progress.total
+        if not finished and now - self._last.get(progress.task, now - LINE_EVERY_S) < LINE_EVERY_S:
+            return
+        self._last[progress.task] = now
+        print(describe(progress), file=sys.stderr, flush=True)
+
+
+class _Bar:
+    """For people: one line, drawn again in place."""
+
+    def __init__(self) -> None:
+        self._last = 0.0
+        self._task = ""
+
+    def __call__(self, progress: Progress) -> None:
+        now = time.monotonic()
+        finished = progress.total is not None and progress.done >= progress.total
+        if not finished and progress.task == self._task and now - self._last < BAR_EVERY_S:
+            return
+        self._last, self._task = now, progress.task
+        bar = ""
+        if progress.total:
+            full = min(_BAR_WIDTH, _BAR_WIDTH * progress.done // progress.total)
+            bar = "█" * full + "░" * (_BAR_WIDTH - full) + " "
+        end = "\n" if finished else ""
+        print(f"\r\x1b[2K{bar}{describe(progress)}", end=end, file=sys.stderr, flush=True)

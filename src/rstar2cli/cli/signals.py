@@ -1,0 +1,63 @@
+"""Signals: the first Ctrl-C or SIGTERM drains, the second stops at once; a closed pipe is quiet."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from types import FrameType
+
+from rstar2cli.core import drain
+
+_EXIT = {signal.SIGINT: 130, signal.SIGTERM: 143}
+
+
+def _handle(number: int, _: FrameType | None) -> None:
+    if drain.requested():
+        # Nothing may run any more: parts that are not finished have no final name.
+        os.write(2, b"stopped at once\n")
+        os._exit(_EXIT[signal.Signals(number)])
+    drain.request(signal.Signals(number).name)
+    os.write(2, b"stopping after the current piece of work; once more to stop at once\n")
+
+
+@contextlib.contextmanager
+def draining() -> Iterator[None]:
+    """For stages: the first signal asks for a drain instead of raising ``KeyboardInterrupt``."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, _handle) for number in _EXIT}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        drain.reset()
+
+
+@contextlib.contextmanager
+def handlers() -> Iterator[None]:
+    """For every command: SIGTERM ends with 143 after cleaning up, as Ctrl-C does with 130."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def terminate(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(_EXIT[signal.Signals(number)])
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def quiet_pipe() -> int:
+    """End quietly when the reader of our output has gone: what is left is thrown away."""
+    sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - the interpreter flushes it at exit
+    os.dup2(sys.stdout.fileno(), 1)
+    return 141

@@ -1,0 +1,280 @@
+"""What every stage shares: its options, configuration, inputs, outputs, rejects and result.
+
+A stage's module writes::
+
+    @stage(config=SftConfig, examples=["rstar2 sft data -m base -o runs/sft"])
+    def main(run: Stage[SftConfig], model: Model) -> None:
+        '''Help text.'''
+
+and gets the shared options added to its own, the configuration resolved from all
+layers, and a :class:`Stage` with everything that is the same in all of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import json
+import sys
+import typing
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+
+from rstar2cli.cli import options, signals
+from rstar2cli.cli.help import examples as help_examples
+from rstar2cli.cli.keys import list_keys
+from rstar2cli.cli.progress import reporter
+from rstar2cli.core import config as configuration
+from rstar2cli.core import process
+from rstar2cli.core.errors import DataError, UsageError
+from rstar2cli.core.progress import ProgressFn
+
+if TYPE_CHECKING:
+    from rstar2cli.records import Record
+    from rstar2cli.shards.lineage import Lineage
+    from rstar2cli.shards.rejects import Reject
+    from rstar2cli.shards.writer import Writer
+
+C = TypeVar("C")
+R = TypeVar("R", bound="Record")
+
+_SHOWN_REJECTS = 3
+
+
+@dataclass(kw_only=True)
+class Stage(Generic[C]):
+    """One run of a stage."""
+
+    name: str
+    """The command."""
+    inputs: list[str]
+    """IN arguments as given."""
+    out: str
+    """OUT as given."""
+    config: C
+    """The resolved configuration."""
+    seed: int
+    limit: int | None
+    where: str | None
+    dry_run: bool
+    resume: bool
+    overwrite: bool
+    json: bool
+    quiet: bool
+    verbose: bool
+    rejects: str | None
+    max_rejects: float
+    strict: bool
+    read_rows: int = 0
+    """Input rows seen, the rejected ones included."""
+    rejected: list[Reject] = field(default_factory=list)
+    """Rows that could not be used."""
+    _writer: Writer | None = None
+
+    @functools.cached_property
+    def progress(self) -> ProgressFn:
+        """The callback that rooms report to."""
+        return reporter(quiet=self.quiet)
+
+    def resolved(self) -> dict[str, Any]:
+        """Everything needed to run this again, for ``config.json`` and the lineage."""
+        return {
+            "stage": self.name,
+            "inputs": self.inputs,
+            "seed": self.seed,
+            "limit": self.limit,
+            "where": self.where,
+            "config": configuration.to_dict(self.config),
+        }
+
+    def read(self, cls: type[R]) -> Iterator[R]:
+        """The input records of one kind, filtered and limited; bad rows are kept as rejects."""
+        from rstar2cli.shards.reader import read_records
+
+        records = read_records(
+            self.inputs, cls, where=self.where, limit=self.limit, strict=self.strict, on_reject=self.reject
+        )
+        for record in records:
+            self.read_rows += 1
+            yield record
+
+    def reject(self, reject: Reject) -> None:
+        """Keep a row that can't be used, with its place and reason."""
+        self.read_rows += 1
+        self.rejected.append(reject)
+        if self._writer is not None:
+            self._writer.reject(reject)
+
+    def lineage(self, model: str | None = None) -> Lineage:
+        """Where the output comes from, for its footer and manifest."""
+        from rstar2cli.shards.lineage import make_lineage
+
+        return make_lineage(
+            command=["rstar2", *sys.argv[1:]],
+            config=self.resolved(),
+            inputs=self.inputs,
+            model=model,
+            seed=self.seed,
+        )
+
+    @contextlib.contextmanager
+    def writer(self, cls: type[Record], *, model: str | None = None, **layout: Any) -> Iterator[Writer]:
+        """The output as a shard writer; rejects seen so far and later go beside it."""
+        from rstar2cli.shards.writer import open_writer
+
+        with open_writer(
+            self.out,
+            cls,
+            lineage=self.lineage(model),
+            config=self.resolved(),
+            resume=self.resume,
+            overwrite=self.overwrite,
+            rejects=self.rejects,
+            **layout,
+        ) as writer:
+            self._writer = writer
+            for reject in self.rejected:
+                writer.reject(reject)
+            yield writer
+        self._writer = None
+
+    def warn(self, message: str) -> None:
+        """A line on stderr that is not an error."""
+        if not self.quiet:
+            print(f"warning: {message}", file=sys.stderr)
+
+    def plan(self, **rows: Any) -> None:
+        """Print what ``--dry-run`` found."""
+        shown = {"stage": self.name, **rows, "config": configuration.to_dict(self.config)}
+        if self.json:
+            print(json.dumps(shown))
+            return
+        for key, value in shown.items():
+            if key != "config":
+                print(f"{key:<12} {value}")
+        print(list_keys(type(self.config), self.config))
+
+    def finish(self, **result: Any) -> None:
+        """Print the path (or the JSON result) and judge the rejects: exit 3 past ``--max-rejects``."""
+        if self.out != "-":
+            if self.json:
+                print(json.dumps({"out": self.out, "rejected": len(self.rejected), **result}))
+            else:
+                print(self.out)
+        self._judge_rejects()
+
+    def _judge_rejects(self) -> None:
+        if not self.rejected:
+            return
+        share = len(self.rejected) / max(1, self.read_rows)
+        first = "\n".join(f"  {r.file}:{r.line}: {r.reason}" for r in self.rejected[:_SHOWN_REJECTS])
+        message = f"{len(self.rejected)} of {self.read_rows} input rows rejected; the first:\n{first}"
+        if share > self.max_rejects:
+            raise DataError(
+                message, hint=f"allow more with --max-rejects {min(1.0, share + 0.005):.2f}, or mend them (rejects.jsonl)"
+            )
+        self.warn(message)
+
+
+_SHARED: dict[str, Any] = {
+    "config_file": (options.ConfigFile, None),
+    "sets": (options.Sets, None),
+    "seed": (options.Seed, 0),
+    "limit": (options.Limit, None),
+    "where": (options.Where, None),
+    "dry_run": (options.DryRun, False),
+    "keys": (options.Keys, False),
+    "resume": (options.Resume, False),
+    "overwrite": (options.Overwrite, False),
+    "json_result": (options.JsonResult, False),
+    "quiet": (options.Quiet, False),
+    "verbose": (options.Verbose, False),
+    "rejects": (options.Rejects, None),
+    "max_rejects": (options.MaxRejects, 0.01),
+    "strict": (options.Strict, False),
+}
+
+
+def stage(
+    *, config: type[Any], examples: list[str], run_directory: bool = False
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Turn ``main(run, own options…)`` into a command with the shared options and ``--help`` examples.
+
+    ``run_directory`` is for stages whose OUT can only be a directory.
+    """
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
+        name = function.__module__.rsplit(".", 1)[-1].replace("_", "-")
+
+        @functools.wraps(function)
+        def command(**given: Any) -> None:
+            shared = {key: given.pop(key) for key in _SHARED}
+            inputs, out = given.pop("inputs") or [], given.pop("out")
+            if shared.pop("keys"):
+                print(list_keys(config))
+                return
+            _require(name, inputs, out, {p.name: given[p.name] for p in own if p.default is inspect.Parameter.empty})
+            run = _make(name, config, inputs, out, shared)
+            with signals.draining():
+                function(run, **given)
+
+        command.__signature__ = _signature(own, run_directory)  # type: ignore[attr-defined]
+        command.__annotations__ = {p.name: p.annotation for p in command.__signature__.parameters.values()}  # type: ignore[attr-defined]
+        del command.__wrapped__  # typer must read the new signature
+        return help_examples(*examples)(command)
+
+    return decorate
+
+
+
+def _signature(own: list[inspect.Parameter], run_directory: bool) -> inspect.Signature:
+    """IN, OUT and the stage's own required options are optional to the parser, so that ``--keys`` works alone."""
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    out = options.RunOut if run_directory else options.Out
+    parameters = [
+        inspect.Parameter("inputs", keyword, annotation=_optional(options.Inputs), default=None),
+        inspect.Parameter("out", keyword, annotation=_optional(out), default=None),
+    ]
+    for parameter in own:
+        required = parameter.default is inspect.Parameter.empty
+        annotation = _optional(parameter.annotation) if required else parameter.annotation
+        default = None if required else parameter.default
+        parameters.append(parameter.replace(kind=keyword, annotation=annotation, default=default))
+    for key, (annotation, default) in _SHARED.items():
+        parameters.append(inspect.Parameter(key, keyword, annotation=annotation, default=default))
+    return inspect.Signature(parameters)
+
+
+def _optional(annotation: Any) -> Any:
+    kind, *metadata = typing.get_args(annotation)
+    return typing.Annotated[(kind | None, *metadata)]  # type: ignore[return-value]
+
+
+def _require(name: str, inputs: list[str], out: str | None, required: dict[str, Any]) -> None:
+    missing = [key.replace("_", "-") for key, value in required.items() if value is None]
+    wanted = (["IN"] if not inputs else []) + (["-o OUT"] if out is None else []) + [f"--{key}" for key in missing]
+    if wanted:
+        raise UsageError(f"{name}: missing {', '.join(wanted)}", hint=f"see rstar2 {name} --help")
+
+
+def _make(name: str, config: type[Any], inputs: list[str], out: str, shared: dict[str, Any]) -> Stage[Any]:
+    layers = []
+    if path := shared.pop("config_file"):
+        layers.append(configuration.toml_layer(path))
+    layers.append(configuration.environment_layer(process.config_environment()))
+    layers.append(configuration.set_layer(shared.pop("sets") or []))
+    if shared["resume"] and shared["overwrite"]:
+        raise UsageError("--resume and --overwrite exclude each other")
+    json_result = shared.pop("json_result")
+    if json_result and out == "-":
+        raise UsageError("--json and -o - both claim stdout", hint="write to a directory, or leave --json out")
+    if out == "-" and shared["resume"]:
+        raise UsageError("--resume needs an OUT that lasts, not -")
+    resolved = configuration.resolve(config, layers)
+    return Stage(name=name, inputs=inputs, out=out, config=resolved, json=json_result, **shared)
+
+

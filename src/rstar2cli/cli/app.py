@@ -18,9 +18,11 @@ from rstar2cli.core import process
 from rstar2cli.core.errors import OutputConflict, RstarError, UsageError
 
 try:  # typer carries its own click; its place is not part of typer's promise
-    from typer._click.exceptions import ClickException, UsageError as ClickUsageError
+    from typer._click.exceptions import ClickException
+    from typer._click.exceptions import UsageError as ClickUsageError
 except ImportError:  # pragma: no cover - typer built on the click package
-    from click.exceptions import ClickException, UsageError as ClickUsageError  # type: ignore[assignment]
+    from click.exceptions import ClickException  # type: ignore[assignment]
+    from click.exceptions import UsageError as ClickUsageError
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 BUG = 70
@@ -115,7 +117,7 @@ def run(arguments: list[str]) -> int:
             return _expected(_from_os(error))
         except typer.Abort:
             return 130
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - the last line: everything else is a bug, and says so
             return _bug(error)
 
 

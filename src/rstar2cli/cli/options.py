@@ -17,7 +17,11 @@ Inputs = Annotated[
 Out = Annotated[
     str,
     typer.Option(
-        "--out", "-o", metavar="OUT", help="Directory, file by its ending, or - for JSONL on stdout.", show_default=False
+        "--out",
+        "-o",
+        metavar="OUT",
+        help="Directory, file by its ending, or - for JSONL on stdout.",
+        show_default=False,
     ),
 ]
 RunOut = Annotated[str, typer.Option("--out", "-o", metavar="OUT", help="Run directory to write.", show_default=False)]
@@ -53,7 +57,8 @@ Rejects = Annotated[
     typer.Option("--rejects", metavar="FILE", help="Where rejected rows go (default: beside OUT).", show_default=False),
 ]
 MaxRejects = Annotated[
-    float, typer.Option("--max-rejects", min=0.0, max=1.0, help="Share of rejected rows up to which the exit code is 0.")
+    float,
+    typer.Option("--max-rejects", min=0.0, max=1.0, help="Share of rejected rows up to which the exit code is 0."),
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="Unknown fields of input rows are errors.")]
 Keys = Annotated[bool, typer.Option("--keys", help="List every configuration key with its default, and stop.")]

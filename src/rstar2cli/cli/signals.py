@@ -58,6 +58,6 @@ def handlers() -> Iterator[None]:
 
 def quiet_pipe() -> int:
     """End quietly when the reader of our output has gone: what is left is thrown away."""
-    sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - the interpreter flushes it at exit
-    os.dup2(sys.stdout.fileno(), 1)
+    # the interpreter flushes stdout once more at exit
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 141

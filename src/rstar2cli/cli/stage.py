@@ -22,7 +22,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-
 from rstar2cli.cli import options, signals
 from rstar2cli.cli.help import examples as help_examples
 from rstar2cli.cli.keys import list_keys
@@ -174,7 +173,8 @@ class Stage(Generic[C]):
         message = f"{len(self.rejected)} of {self.read_rows} input rows rejected; the first:\n{first}"
         if share > self.max_rejects:
             raise DataError(
-                message, hint=f"allow more with --max-rejects {min(1.0, share + 0.005):.2f}, or mend them (rejects.jsonl)"
+                message,
+                hint=f"allow more with --max-rejects {min(1.0, share + 0.005):.2f}, or mend them (rejects.jsonl)",
             )
         self.warn(message)
 
@@ -230,7 +230,6 @@ def stage(
     return decorate
 
 
-
 def _signature(own: list[inspect.Parameter], run_directory: bool) -> inspect.Signature:
     """IN, OUT and the stage's own required options are optional to the parser, so that ``--keys`` works alone."""
     keyword = inspect.Parameter.KEYWORD_ONLY
@@ -276,5 +275,3 @@ def _make(name: str, config: type[Any], inputs: list[str], out: str, shared: dic
         raise UsageError("--resume needs an OUT that lasts, not -")
     resolved = configuration.resolve(config, layers)
     return Stage(name=name, inputs=inputs, out=out, config=resolved, json=json_result, **shared)
-
-

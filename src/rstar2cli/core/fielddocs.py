@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import itertools
 import textwrap
 
 
@@ -30,10 +31,10 @@ def _own_docs(cls: type) -> dict[str, str]:
     body = tree.body[0]
     assert isinstance(body, ast.ClassDef)
     docs = {}
-    for statement, following in zip(body.body, body.body[1:], strict=False):
+    for statement, following in itertools.pairwise(body.body):
         if not (isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)):
             continue
-        if isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant):
-            if isinstance(following.value.value, str):
-                docs[statement.target.id] = inspect.cleandoc(following.value.value)
+        match following:
+            case ast.Expr(value=ast.Constant(value=str(text))):
+                docs[statement.target.id] = inspect.cleandoc(text)
     return docs

@@ -1,0 +1,1 @@
+"""The built-in generator: families of verifiable integer-answer problems."""

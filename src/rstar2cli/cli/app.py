@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import shlex
 import sys
 import traceback
 from typing import Annotated, Any
@@ -15,7 +16,7 @@ import rstar2cli
 from rstar2cli.cli import help, signals
 from rstar2cli.cli.registry import COMMANDS
 from rstar2cli.core import process
-from rstar2cli.core.errors import OutputConflict, RstarError, UsageError
+from rstar2cli.core.errors import OutputConflict, RstarError, Stopped, UsageError
 
 try:  # typer carries its own click; its place is not part of typer's promise
     from typer._click.exceptions import ClickException
@@ -112,9 +113,9 @@ def run(arguments: list[str]) -> int:
         except ClickException as error:
             return _usage(error)
         except RstarError as error:
-            return _expected(error)
+            return _expected(error, arguments)
         except OSError as error:
-            return _expected(_from_os(error))
+            return _expected(_from_os(error), arguments)
         except typer.Abort:
             return 130
         except Exception as error:  # noqa: BLE001 - the last line: everything else is a bug, and says so
@@ -132,13 +133,20 @@ def _usage(error: Any) -> int:
     return 2
 
 
-def _expected(error: RstarError) -> int:
+def _expected(error: RstarError, arguments: list[str]) -> int:
     if process.debug():
         traceback.print_exc()
     print(f"error: {error.message}", file=sys.stderr)
-    if error.hint:
-        print(f"  hint: {error.hint}", file=sys.stderr)
+    hint = f"resume with: {resuming(arguments)}" if isinstance(error, Stopped) else error.hint
+    if hint:
+        print(f"  hint: {hint}", file=sys.stderr)
     return error.exit_code
+
+
+def resuming(arguments: list[str]) -> str:
+    """The command line that goes on where this one stopped, ready to paste."""
+    kept = [argument for argument in arguments if argument not in ("--resume", "--overwrite")]
+    return shlex.join(["rstar2", *kept, "--resume"])
 
 
 def _from_os(error: OSError) -> RstarError:

@@ -224,6 +224,7 @@ def stage(
 
         command.__signature__ = _signature(own, run_directory)  # type: ignore[attr-defined]
         command.__annotations__ = {p.name: p.annotation for p in command.__signature__.parameters.values()}  # type: ignore[attr-defined]
+        command.config = config  # type: ignore[attr-defined]
         del command.__wrapped__  # typer must read the new signature
         return help_examples(*examples)(command)
 

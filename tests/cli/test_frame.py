@@ -1,0 +1,100 @@
+"""The frame of the command line: laziness, help, errors, exit codes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from rstar2cli.cli.reference import leaves
+from rstar2cli.cli.registry import COMMANDS
+
+HEAVY = {"torch", "vllm", "transformers", "datasets", "pyarrow", "sympy", "duckdb", "rich", "pydantic", "numpy"}
+
+PROBE = """
+import sys
+from rstar2cli.cli.app import run
+code = run(sys.argv[1:])
+print("modules:", " ".join(sorted({name.partition(".")[0] for name in sys.modules})))
+sys.exit(code)
+"""
+
+
+def rstar2(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "rstar2cli", *arguments], capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def imported(*arguments: str) -> tuple[set[str], int]:
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE, *arguments], capture_output=True, text=True, timeout=60, check=False
+    )
+    line = next(line for line in done.stdout.splitlines() if line.startswith("modules:"))
+    return set(line.split()[1:]), done.returncode
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["--help"], 0),
+        (["--version"], 0),
+        (["rolout"], 2),
+        (["sft", "--help"], 0),
+        (["sft"], 2),
+        (["train-rl", "x", "-o", "y", "-m", "z", "--set", "no.such=1"], 2),
+        (["rollout", "--keys"], 0),
+        (["curate", "--no-such-option"], 2),
+    ],
+    ids=" ".join,
+)
+def test_help_and_usage_errors_import_nothing_heavy(arguments, code):
+    modules, got = imported(*arguments)
+    assert not modules & HEAVY
+    assert got == code
+
+
+def test_help_lists_every_command_with_its_summary():
+    text = rstar2("--help").stdout
+    for name, entry in COMMANDS.items():
+        assert name in text
+        assert entry.summary.split()[0] in text
+
+
+def test_a_mistyped_command_gets_the_nearest_name():
+    done = rstar2("rolout")
+    assert done.returncode == 2
+    assert "did you mean 'rollout'" in done.stderr
+
+
+def test_an_unknown_configuration_key_gets_the_nearest_name():
+    done = rstar2("train-rl", "in", "-m", "m", "-o", "out", "--set", "optim.lrr=1")
+    assert done.returncode == 2
+    assert "unknown key 'optim.lrr'; did you mean 'optim.lr'?" in done.stderr
+
+
+def test_errors_show_no_traceback_unless_asked(tmp_path):
+    done = rstar2("count", str(tmp_path / "absent"))
+    assert done.returncode == 4
+    assert "Traceback" not in done.stderr
+    assert done.stderr.startswith("error: ")
+
+
+def test_resume_and_overwrite_exclude_each_other():
+    done = rstar2("curate", "synth:", "-o", "out", "--resume", "--overwrite")
+    assert done.returncode == 2
+    assert "exclude each other" in done.stderr
+
+
+def test_json_with_records_on_stdout_is_refused():
+    done = rstar2("curate", "synth:", "-o", "-", "--json")
+    assert done.returncode == 2
+    assert "both claim stdout" in done.stderr
+
+
+@pytest.mark.parametrize(("name", "command"), list(leaves()), ids=[name for name, _ in leaves()])
+def test_every_command_and_option_has_help(name, command):
+    assert command.help, name
+    assert [p.name for p in command.params if p.name != "help" and not getattr(p, "help", None)] == []
+    assert "Examples:" in (command.epilog or ""), f"{name} has no example lines"

@@ -14,7 +14,7 @@ Json = dict[str, Any]
 """A JSON object; stored as text in Parquet, as an object in JSONL."""
 
 
-class Record(msgspec.Struct, kw_only=True, tag_field="kind"):
+class Record(msgspec.Struct, kw_only=True, tag_field="kind", forbid_unknown_fields=True):
     """Base of every record. A subclass is tagged ``name/version`` and sets ``record_name`` and ``record_version``."""
 
     record_name: ClassVar[str]

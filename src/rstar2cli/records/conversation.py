@@ -11,7 +11,7 @@ from rstar2cli.records.base import Json, Record
 Role = Literal["system", "user", "assistant", "tool"]
 
 
-class ToolCall(msgspec.Struct, kw_only=True):
+class ToolCall(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """One call of a tool inside an assistant message."""
 
     id: str | None = None
@@ -22,7 +22,7 @@ class ToolCall(msgspec.Struct, kw_only=True):
     """Arguments as JSON text, inserted into the dialogue as written."""
 
 
-class Message(msgspec.Struct, kw_only=True):
+class Message(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """One message."""
 
     role: Role

@@ -13,7 +13,7 @@ TurnFinish = Literal["stop", "length"]
 Verdict = Literal["correct", "wrong", "undecided"]
 
 
-class CallRecord(msgspec.Struct, kw_only=True):
+class CallRecord(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """One tool call that was opened in a turn."""
 
     name: str | None
@@ -30,7 +30,7 @@ class CallRecord(msgspec.Struct, kw_only=True):
     """Wall time of the execution; null if nothing ran. Outside the digest."""
 
 
-class Turn(msgspec.Struct, kw_only=True):
+class Turn(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """One generation, from the opened assistant header to its stop."""
 
     text: str

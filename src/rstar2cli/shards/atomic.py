@@ -1,0 +1,72 @@
+"""Files that appear whole or not at all, and what a failed write means."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from rstar2cli.core.errors import EnvironmentMissing, OutputConflict, RstarError
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+TEMP_MARK = ".tmp-"
+
+
+def output_error(name: str | Path, error: OSError) -> RstarError:
+    """Our error for a failed write to ``name``."""
+    reason = error.strerror or str(error)
+    if error.errno in _FULL:
+        return EnvironmentMissing(
+            f"{name}: can't write: {reason}", hint="make room and run the same command with --resume, or write elsewhere"
+        )
+    return OutputConflict(f"{name}: can't write: {reason}", hint="choose an output that you may write to")
+
+
+def temp_path(path: Path) -> Path:
+    """A hidden name beside ``path`` that no glob of data files matches."""
+    return path.with_name(f".{path.name}{TEMP_MARK}{os.getpid()}")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A binary file that takes the name ``path`` at the end, fsynced; nothing is left if the block fails.
+
+    Raises :class:`EnvironmentMissing` for a full disk, :class:`OutputConflict` for other refusals.
+    """
+    temp = temp_path(path)
+    try:
+        with temp.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        publish(temp, path)
+    except OSError as error:
+        temp.unlink(missing_ok=True)
+        raise output_error(path, error) from error
+    except BaseException:
+        temp.unlink(missing_ok=True)
+        raise
+
+
+def publish(temp: Path, path: Path) -> None:
+    """Give a finished file its name, durably."""
+    os.replace(temp, path)
+    sync_directory(path.parent)
+
+
+def sync_directory(path: Path) -> None:
+    """Make names in a directory durable."""
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a small file whole or not at all."""
+    with replacing(path) as file:
+        file.write(data)

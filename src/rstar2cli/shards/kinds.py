@@ -1,0 +1,75 @@
+"""Which kind of record an input holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from rstar2cli.core.errors import DataError, InputMissing
+from rstar2cli.records import KINDS, Record
+from rstar2cli.records.codec import NewerVersion, RowError, check_kind
+from rstar2cli.shards.lines import MAX_LINE_BYTES, open_file, stdin_stream
+from rstar2cli.shards.resolve import Source, resolve
+
+
+def detect(inputs: Sequence[str]) -> type[Record]:
+    """The record kind of the first file that says one.
+
+    Raises :class:`DataError` if it is unknown or newer, :class:`InputMissing` if there are no records.
+    """
+    return detect_sources(resolve(inputs))
+
+
+def detect_sources(sources: Sequence[Source]) -> type[Record]:
+    """As :func:`detect`, for files."""
+    for source in sources:
+        kind = parquet_kind(source) if source.parquet else _jsonl_kind(source)
+        if kind is not None:
+            return record_class(kind, str(source.path))
+    raise InputMissing("no records in " + (", ".join(str(source.path) for source in sources) or "the input"))
+
+
+def record_class(kind: str, where: str) -> type[Record]:
+    """The class that reads ``name/version``. Raises :class:`DataError`."""
+    cls = KINDS.get(kind.partition("/")[0])
+    if cls is None:
+        raise DataError(f"{where}: unknown kind of record {kind!r}", hint=f"known: {', '.join(KINDS)}")
+    try:
+        check_kind(kind, cls)
+    except NewerVersion as error:
+        raise DataError(f"{where}: {error}", hint="update rstar2") from None
+    except RowError as error:
+        raise DataError(f"{where}: {error}") from None
+    return cls
+
+
+def parquet_kind(source: Source) -> str | None:
+    """The kind in a Parquet footer; null for Parquet that rstar2 did not write."""
+    from rstar2cli.shards.parquet import footer_kind
+
+    return footer_kind(source.path)
+
+
+def _jsonl_kind(source: Source) -> str | None:
+    stream = stdin_stream() if source.stdin else open_file(source.path)
+    while True:
+        line = stream.peek_line(MAX_LINE_BYTES)
+        if line or not stream.peek(1):
+            break
+        stream.read1(1)  # an empty line
+    if not line:
+        return None
+    try:
+        row = msgspec.json.decode(line)
+    except (msgspec.DecodeError, RecursionError):
+        raise DataError(
+            f"{source.path}:1: not JSON", hint="records are JSONL (one JSON object per line) or Parquet"
+        ) from None
+    kind = row.get("kind") if isinstance(row, dict) else None
+    if not isinstance(kind, str):
+        raise DataError(
+            f'{source.path}:1: no "kind" at the start of the row: not a record',
+            hint="turn foreign data into problem records with: rstar2 curate",
+        )
+    return kind

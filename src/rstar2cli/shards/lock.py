@@ -1,0 +1,65 @@
+"""One writer per output: a lock that dies with its process."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from rstar2cli.core.errors import OutputConflict
+from rstar2cli.shards.atomic import output_error
+
+
+class OutputLock:
+    """Holds ``path`` (a lock file) by flock until :meth:`release`.
+
+    The kernel drops the lock of a dead process, so a file left behind blocks nobody.
+    """
+
+    def __init__(self, path: Path, output: str) -> None:
+        """Take the lock. Raises :class:`OutputConflict` if another writer holds it."""
+        self._path = path
+        self._fd = -1
+        while self._fd < 0:
+            self._fd = self._open(output)
+
+    def _open(self, output: str) -> int:
+        try:
+            fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise output_error(output, error) from error
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.read(fd, 32).decode(errors="replace").strip()
+            os.close(fd)
+            raise OutputConflict(
+                f"{output}: being written by another process" + (f" ({holder})" if holder else ""),
+                hint="wait until it has finished, or write elsewhere",
+            ) from None
+        except OSError as error:  # a file system without locks
+            os.close(fd)
+            raise output_error(output, error) from error
+        if not self._same_file(fd):  # its holder removed the file between our open and our lock
+            os.close(fd)
+            return -1
+        try:
+            os.truncate(fd, 0)
+            os.write(fd, f"process {os.getpid()}".encode())
+        except OSError as error:
+            os.close(fd)
+            raise output_error(output, error) from error
+        return fd
+
+    def _same_file(self, fd: int) -> bool:
+        try:
+            return os.fstat(fd).st_ino == self._path.stat().st_ino
+        except FileNotFoundError:
+            return False
+
+    def release(self) -> None:
+        """Give it back; a second call does nothing."""
+        if self._fd >= 0:
+            self._path.unlink(missing_ok=True)
+            os.close(self._fd)
+            self._fd = -1

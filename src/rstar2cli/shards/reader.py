@@ -1,0 +1,138 @@
+"""Records from files, directories and streams: strict, row by row, nothing dropped in silence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from rstar2cli.core.errors import DataError
+from rstar2cli.records.base import Record
+from rstar2cli.records.codec import NewerVersion, RowError, check_kind, decode_line, record_from_row
+from rstar2cli.shards.lines import MAX_LINE_BYTES, open_file, read_lines, stdin_stream
+from rstar2cli.shards.rejects import Reject, reject_line
+from rstar2cli.shards.resolve import Source, resolve
+
+if TYPE_CHECKING:
+    from rstar2cli.shards.where import Where
+
+R = TypeVar("R", bound=Record)
+OnReject = Callable[[Reject], None]
+OnUnknown = Callable[[str, str], None]
+"""Called with file and field the first time that an unknown field is moved to ``extra``."""
+
+_STREAM_BATCH, _FILE_BATCH = 32, 1024
+"""Rows that ``where`` judges at once; few on a stream, so that records flow."""
+
+
+def read_records(
+    inputs: Sequence[str],
+    cls: type[R],
+    *,
+    where: str | None = None,
+    limit: int | None = None,
+    strict: bool = False,
+    on_reject: OnReject | None = None,
+    on_unknown: OnUnknown | None = None,
+) -> Iterator[R]:
+    """All records of kind ``cls`` behind the inputs, in order, at most ``limit`` that pass ``where``.
+
+    ``inputs``: files (JSONL, plain, gzip or zstd; Parquet), globs, shard or run directories, ``-``.
+    ``where``: SQL expression over the record's columns. ``strict``: unknown fields are errors.
+    Bad rows go to ``on_reject``; without it the first one raises :class:`DataError`.
+    Raises at once: :class:`InputMissing` for missing or unfinished inputs, :class:`UsageError` for a bad ``where``.
+    """
+    sources = resolve(inputs)
+    keep = None
+    if where:
+        from rstar2cli.shards.where import Where
+
+        keep = Where(where, cls)
+    rows = _Rows(cls, strict, on_reject, on_unknown)
+    records = (record for source in sources for record in rows.read(source, keep))
+    return records if limit is None else islice(records, limit)
+
+
+class _Rows(Generic[R]):
+    """Reads single files; remembers which unknown fields were told."""
+
+    def __init__(self, cls: type[R], strict: bool, on_reject: OnReject | None, on_unknown: OnUnknown | None) -> None:
+        self._cls = cls
+        self._strict = strict
+        self._on_reject = on_reject
+        self._on_unknown = on_unknown
+        self._told: set[tuple[str, str]] = set()
+
+    def read(self, source: Source, where: Where | None) -> Iterator[R]:
+        """The records of one file that pass ``where``."""
+        if source.parquet:
+            yield from self._parquet(source, where)
+        elif where is None:
+            yield from self._jsonl(source)
+        else:
+            records = self._jsonl(source)
+            while batch := list(islice(records, _STREAM_BATCH if source.stdin else _FILE_BATCH)):
+                yield from where.records(batch)
+
+    def _jsonl(self, source: Source) -> Iterator[R]:
+        name = str(source.path)
+        for line in read_lines(stdin_stream() if source.stdin else open_file(source.path), name):
+            if line.too_long:
+                size, limit = line.too_long >> 20, MAX_LINE_BYTES >> 20
+                self._reject(reject_line(name, line.number, f"line of {size} MiB, more than {limit} MiB", line.data))
+                continue
+            try:
+                record, unknown = decode_line(line.data, self._cls, strict=self._strict)
+            except NewerVersion as error:
+                raise DataError(f"{name}:{line.number}: {error}", hint="update rstar2") from None
+            except RowError as error:
+                self._reject(reject_line(name, line.number, str(error), line.data))
+                continue
+            self._tell(name, unknown)
+            yield record
+
+    def _parquet(self, source: Source, where: Where | None) -> Iterator[R]:
+        from rstar2cli.shards import parquet
+
+        name = str(source.path)
+        self._check_footer(source, parquet.footer_kind(source.path))
+        number = 0
+        for batch in parquet.batches(source.path):
+            kept = None if where is None else set(where.rows(batch, name))
+            for offset, row in enumerate(parquet.rows(batch, self._cls, name)):
+                number += 1
+                if kept is not None and offset not in kept:
+                    continue
+                try:
+                    record, unknown = record_from_row(row, self._cls, strict=self._strict)
+                except RowError as error:
+                    self._reject(reject_line(name, number, str(error), repr(row).encode()))
+                    continue
+                self._tell(name, unknown)
+                yield record
+        if source.rows is not None and number != source.rows:
+            raise DataError(
+                f"{name}: {number} rows, but manifest.json promises {source.rows}", hint="make the output again"
+            )
+
+    def _check_footer(self, source: Source, kind: str | None) -> None:
+        if kind is None:
+            return
+        try:
+            check_kind(kind, self._cls)
+        except NewerVersion as error:
+            raise DataError(f"{source.path}: {error}", hint="update rstar2") from None
+        except RowError as error:
+            raise DataError(f"{source.path}: {error}") from None
+
+    def _reject(self, reject: Reject) -> None:
+        if self._on_reject is None:
+            raise DataError(str(reject), hint=f"list all bad rows with: rstar2 validate {reject.file}")
+        self._on_reject(reject)
+
+    def _tell(self, name: str, unknown: list[str]) -> None:
+        for field in unknown:
+            if (name, field) not in self._told:
+                self._told.add((name, field))
+                if self._on_unknown is not None:
+                    self._on_unknown(name, field)

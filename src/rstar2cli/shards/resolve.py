@@ -1,0 +1,122 @@
+"""Names of inputs → files to read: files, globs, shard directories, run directories, ``-``."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from rstar2cli.core.errors import DataError, InputMissing
+from rstar2cli.shards.lines import PARQUET_MAGIC
+from rstar2cli.shards.manifest import JOURNAL, REJECTS, Manifest, read_manifest
+
+STDIN = Path("-")
+ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".parquet")
+"""Files that a plain directory of data is searched for."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file to read."""
+
+    path: Path
+    """The file; ``-`` for standard input."""
+    parquet: bool = False
+    """Whether it is Parquet (else JSONL, perhaps compressed)."""
+    rows: int | None = None
+    """Rows that its manifest promises; null without one."""
+
+    @property
+    def stdin(self) -> bool:
+        """Whether this is standard input."""
+        return self.path == STDIN
+
+
+def resolve(inputs: Sequence[str]) -> list[Source]:
+    """All files behind the inputs, in order.
+
+    Raises :class:`InputMissing` for what does not exist, is empty or was never finished.
+    """
+    if list(inputs).count("-") > 1:
+        raise InputMissing("-: standard input can be read only once")
+    return [source for name in inputs for source in _one(name)]
+
+
+def _one(name: str) -> list[Source]:
+    if name == "-":
+        return [Source(STDIN)]
+    path = Path(name)
+    if path.is_dir():
+        return _directory(path)
+    if path.exists():
+        return [_file(path)]
+    if glob.has_magic(name):
+        found = sorted(glob.glob(name, recursive=True))
+        if found:
+            return [source for item in found for source in _one(item)]
+        raise InputMissing(f"{name}: no file matches")
+    raise InputMissing(f"{name}: no such file or directory")
+
+
+def _file(path: Path, rows: int | None = None) -> Source:
+    if path.name.endswith(".parquet"):
+        return Source(path, parquet=True, rows=rows)
+    try:
+        with path.open("rb") as file:
+            return Source(path, parquet=file.read(4) == PARQUET_MAGIC, rows=rows)
+    except OSError as error:
+        raise InputMissing(f"{path}: can't read: {error.strerror}") from error
+
+
+def _directory(path: Path) -> list[Source]:
+    manifest = read_manifest(path)
+    if manifest is not None:
+        return _parts(path, manifest)
+    if (path / "run.json").exists():
+        return _one(str(path / run_default(path)))
+    if unfinished(path):
+        raise InputMissing(
+            f"{path}: no manifest.json: its writer has not finished",
+            hint=f"finish it with --resume, or read what is there: '{path}/part-*.parquet'",
+        )
+    complete = [child for child in sorted(path.iterdir()) if child.is_dir() and read_manifest(child) is not None]
+    if complete:
+        return [source for child in complete for source in _directory(child)]
+    files = [child for child in sorted(path.iterdir()) if child.name.endswith(ENDINGS) and child.name != REJECTS]
+    if not files:
+        raise InputMissing(
+            f"{path}: no manifest.json and no data files in it",
+            hint=f"a directory of {', '.join(ENDINGS)} files can be read, as can what a stage wrote",
+        )
+    return [_file(child) for child in files]
+
+
+def unfinished(path: Path) -> bool:
+    """Whether a directory without a manifest is a shard directory whose writer has not finished."""
+    return (path / JOURNAL).exists() or any(path.glob("part-*.parquet"))
+
+
+def _parts(path: Path, manifest: Manifest) -> list[Source]:
+    missing = [part.name for part in manifest.parts if not (path / part.name).exists()]
+    if missing:
+        raise InputMissing(
+            f"{path}: {missing[0]} is in manifest.json but not there" + _more(len(missing) - 1),
+            hint="copy the directory again, or make it again with --overwrite",
+        )
+    return [_file(path / part.name, part.rows) for part in manifest.parts]
+
+
+def _more(count: int) -> str:
+    return f" ({count} more parts missing)" if count > 0 else ""
+
+
+def run_default(path: Path) -> str:
+    """The file or directory that a run directory stands for when it is read."""
+    try:
+        marker = msgspec.json.decode((path / "run.json").read_bytes())
+        return str(marker["default"])
+    except (msgspec.DecodeError, KeyError, TypeError):
+        raise DataError(f"{path / 'run.json'}: not the marker of a run directory") from None

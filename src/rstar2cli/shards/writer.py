@@ -1,0 +1,181 @@
+"""Where records go: :func:`open_writer` gives the writer for a directory, a file or standard output."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Generic, Self, TypeVar
+
+from rstar2cli.core.errors import Stopped, UsageError
+from rstar2cli.records.base import Record
+from rstar2cli.shards.atomic import output_error
+from rstar2cli.shards.lineage import Lineage
+from rstar2cli.shards.rejects import Reject, encode_reject
+
+R = TypeVar("R", bound=Record)
+
+ROWS_PER_PART = 16384
+"""Default rows of a part."""
+FIRST_REJECTS = 3
+"""Rejects that are kept for a message when there is no file for them."""
+
+
+class Writer(abc.ABC, Generic[R]):
+    """Takes records of one kind. Use it as a context manager.
+
+    Leaving normally completes the output. Leaving by an exception never does: rows
+    of finished parts stay for ``--resume``, and after :class:`Stopped` all rows do.
+    """
+
+    rows_done: int = 0
+    """Records in complete parts when the writer was opened (``resume``)."""
+    complete: bool = False
+    """Whether the output was complete already; nothing may be written then."""
+
+    def __init__(self, cls: type[R], rejects: Path | None) -> None:
+        self.cls = cls
+        self.rows = 0
+        """Records in the output so far, those of earlier runs included."""
+        self.n_rejects = 0
+        """Rejects of this run."""
+        self.first_rejects: list[Reject] = []
+        """The first :data:`FIRST_REJECTS` of them."""
+        self.rejects_path = rejects
+        """File that they go to; null if they are only counted."""
+        self._rejects: BinaryIO | None = None
+        self._finished = False
+
+    @abc.abstractmethod
+    def write(self, record: R) -> None:
+        """Add a record."""
+
+    @abc.abstractmethod
+    def end_part(self) -> None:
+        """Make all records so far durable, where the output has parts."""
+
+    @abc.abstractmethod
+    def existing(self, field: str) -> set[Any]:
+        """Values of a top-level field in the records that ``rows_done`` counts."""
+
+    @abc.abstractmethod
+    def _complete(self) -> None:
+        """Write what makes the output complete."""
+
+    @abc.abstractmethod
+    def _abandon(self, keep: bool) -> None:
+        """Leave without completing; with ``keep`` rows not yet in a part are saved first."""
+
+    def _release(self) -> None:
+        """Give back locks and open files."""
+
+    def reject(self, reject: Reject) -> None:
+        """Keep a refused row."""
+        self.n_rejects += 1
+        if len(self.first_rejects) < FIRST_REJECTS:
+            self.first_rejects.append(reject)
+        if self.rejects_path is None:
+            return
+        try:
+            if self._rejects is None:
+                # A resumed stage reads its input from the start, so it finds earlier rejects again.
+                self._rejects = self.rejects_path.open("wb")
+            self._rejects.write(encode_reject(reject))
+            self._rejects.flush()
+        except OSError as error:
+            raise output_error(self.rejects_path, error) from error
+
+    def close(self) -> None:
+        """Complete the output and release it; a second call does nothing."""
+        self._finish(None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._finish(error)
+
+    def _finish(self, error: BaseException | None) -> None:
+        if self._finished:
+            return
+        self._finished = True
+        try:
+            if error is None:
+                try:
+                    self._complete()
+                except BaseException:
+                    self._abandon(keep=False)
+                    raise
+            else:
+                self._abandon(keep=isinstance(error, Stopped))
+        finally:
+            if self._rejects is not None:
+                self._rejects.close()
+            self._release()
+
+
+def open_writer(
+    out: str,
+    cls: type[R],
+    *,
+    lineage: Lineage,
+    config: dict[str, Any],
+    resume: bool = False,
+    overwrite: bool = False,
+    rows_per_part: int = ROWS_PER_PART,
+    rejects: str | None = None,
+) -> Writer[R]:
+    """The writer for ``out``: a directory, a file (``.parquet``, ``.jsonl``, ``.jsonl.gz``, ``.jsonl.zst``) or ``-``.
+
+    ``rejects``: file for refused rows (default: ``rejects.jsonl`` in a directory, ``OUT.rejects.jsonl``
+    beside a file, none for ``-``). ``resume`` continues after the last complete part; a single
+    file has no parts, so an unfinished one begins anew and a finished one is complete.
+    Raises :class:`OutputConflict` if ``out`` exists (without either flag), is locked, can't be
+    written, or was made with another configuration (``resume``).
+    """
+    if resume and overwrite:
+        raise UsageError("--resume and --overwrite exclude each other")
+    if rows_per_part < 1:
+        raise UsageError(f"--rows-per-part {rows_per_part}: must be at least 1")
+    reject_path = Path(rejects) if rejects else None
+    if out == "-":
+        from rstar2cli.shards.single import StreamWriter
+
+        return StreamWriter(cls, reject_path)
+    if is_file_name(out):
+        from rstar2cli.shards.single import FileWriter
+
+        return FileWriter(Path(out), cls, lineage, config, resume, overwrite, reject_path)
+    from rstar2cli.shards.directory import DirectoryWriter
+
+    return DirectoryWriter(Path(out), cls, lineage, config, resume, overwrite, rows_per_part, reject_path)
+
+
+def is_file_name(out: str) -> bool:
+    """Whether an output name is that of a single file."""
+    if out.endswith((".parquet", ".jsonl", ".jsonl.gz", ".jsonl.zst")):
+        return True
+    if out.endswith((".json", ".csv", ".gz", ".zst", ".arrow", ".tsv")):
+        raise UsageError(f"{out}: no known ending", hint="a directory, .parquet, .jsonl, .jsonl.gz, .jsonl.zst, or -")
+    return False
+
+
+def config_differences(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> list[str]:
+    """Dotted keys that differ between two configurations, as ``key: old → new``."""
+    found = []
+    for key in dict.fromkeys([*old, *new]):
+        before, after = old.get(key), new.get(key)
+        if isinstance(before, dict) and isinstance(after, dict):
+            found += config_differences(before, after, f"{prefix}{key}.")
+        elif before != after:
+            found.append(f"{prefix}{key}: {before!r} → {after!r}")
+    return found
+
+
+def named(names: Sequence[str], most: int = 4) -> str:
+    """A short list for a message."""
+    more = len(names) - most
+    return "; ".join(names[:most]) + (f"; {more} more" if more > 0 else "")

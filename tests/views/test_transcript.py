@@ -3,42 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+import pytest
 
 from rstar2cli.records import CallRecord, Conversation, Message, Problem, Selection, ToolCall, Trajectory, Turn
 from rstar2cli.views.page import page
 from rstar2cli.views.terminal import draw
 from rstar2cli.views.transcript import Block, split_turn, token_transcript, transcript
 
+Make = Callable[..., Trajectory]
 EVIL = "\x1b]52;c;cm0=\x07[red]x[/red]<script>alert(1)</script>\x9b2J\u202e"
-
-
-def make_trajectory(**changes: object) -> Trajectory:
-    call = CallRecord(
-        name="execute_python_code_with_standard_io",
-        arguments='{"code": "print(6*7)\\nprint(1)", "input": "5"}',
-        outcome="ok",
-        output="Tool call success\nstdout: 42",
-        seconds=0.25,
-    )
-    turns = [
-        Turn(
-            text='think </reason>\n<tool_call>{"name": "execute_python_code_with_standard_io"}</tool_call><|im_end|>',
-            policy="p",
-            finish="stop",
-            n_tokens=3,
-            calls=[call],
-        ),
-        Turn(text="so </reason> <answer>\\boxed{42}</answer><|im_end|>", policy="p", finish="stop", n_tokens=2),
-    ]
-    values: dict[str, object] = dict(  # noqa: C408
-        id="r:0:0/0", run="r", step=0, slot=0, sample=0, seed=1, problem_id="p1", source="synth:x",
-        prompt_ids=[104, 105], response_ids=[97, 98, 99, 100, 101], mask=[True, True, False, True, True],
-        logprobs=[-1.0, -1.0, None, -1.0, -1.0], turns=turns, finish="stop", gold="42", answer="42",
-        verdict="correct", reason=None, reward=1.0, n_turns=2, n_tool_calls=1, n_tool_errors=0, n_answers=1,
-        p_err=0.0, p_format=0.0, deterministic=False,
-    )  # fmt: skip
-    return Trajectory(**(values | changes))  # type: ignore[arg-type]
 
 
 def letters(ids: Sequence[int]) -> str:
@@ -55,25 +30,25 @@ def test_unclosed_reasoning_ends_at_the_call() -> None:
     assert split_turn("never ends") == [("reason", "never ends")]
 
 
-def test_trajectory_reads_as_a_conversation() -> None:
+def test_trajectory_reads_as_a_conversation(make_trajectory: Make) -> None:
     text = draw(transcript(make_trajectory(), decode=letters))
     order = ["hi", "turn 1", "think", "print(6*7)", '{"input": "5"}', "tool: ok · 0.25 s", "stdout: 42", "turn 2"]
     places = [text.index(part) for part in [*order, "\\boxed{42}", "verdict", "correct", "reward"]]
     assert places == sorted(places)
 
 
-def test_selection_is_shown() -> None:
+def test_selection_is_shown(make_trajectory: Make) -> None:
     chosen = Selection(id="r:0:0/0", group="r:0:0", kept=False, advantage=None, why="not_drawn")
     text = draw(transcript(make_trajectory(p_err=0.25), selection=chosen))
     assert "not_drawn" in text and re.search(r"p_total +0\.25", text)
 
 
-def test_tokens_mark_what_was_trained_on() -> None:
+def test_tokens_mark_what_was_trained_on(make_trajectory: Make) -> None:
     text = draw(token_transcript(make_trajectory(), letters))
     assert "⟦ab⟧c⟦de⟧" in text and "5 tokens, 4 trained on" in text
 
 
-def test_tokens_of_one_character_stay_together() -> None:
+def test_tokens_of_one_character_stay_together(make_trajectory: Make) -> None:
     euro = list("€".encode())
     record = make_trajectory(response_ids=[*euro, 97], mask=[True] * 4, logprobs=[-1.0] * 4)
     assert "⟦€a⟧" in draw(token_transcript(record, letters))
@@ -97,7 +72,8 @@ def test_other_records_show_their_fields() -> None:
     assert re.search(r"prompt +Why\?", text) and "problem/1 p" in text
 
 
-def hostile_blocks() -> list[list[Block]]:
+@pytest.fixture
+def hostile(make_trajectory: Make) -> list[list[Block]]:
     call = CallRecord(name=EVIL, arguments=EVIL, outcome="error", output=EVIL)
     code = CallRecord(name="t", arguments='{"code": "print(\'</script><script>\\u001b\')"}', outcome="ok", output=EVIL)
     turn = Turn(text=f"{EVIL}</reason><tool_call>x</tool_call>{EVIL}", policy="p", finish="stop", n_tokens=1,
@@ -109,20 +85,20 @@ def hostile_blocks() -> list[list[Block]]:
     return both
 
 
-def test_hostile_text_reaches_no_terminal() -> None:
-    for blocks in hostile_blocks():
+def test_hostile_text_reaches_no_terminal(hostile: list[list[Block]]) -> None:
+    for blocks in hostile:
         assert not set(draw(blocks)) & set("\x1b\x07\x9b\u202e")
         colored = draw(blocks, width=100, color=True)
         ours = re.sub(r"\x1b\[[0-9;]*m", "", colored)
         assert not set(ours) & set("\x1b\x07\x9b\u202e") and "[red]" in ours
 
 
-def test_page_holds_no_script_and_no_reference() -> None:
-    for blocks in hostile_blocks():
+def test_page_holds_no_script_and_no_reference(hostile: list[list[Block]]) -> None:
+    for blocks in hostile:
         text = page(blocks, title=EVIL)
         assert "<script" not in text and "</script" not in text and not set(text) & set("\x1b\x07\x9b\u202e")
         assert not re.search(r"(src|href)=", text) and "http" not in text.replace("http-equiv", "")
 
 
-def test_code_is_highlighted_in_the_page() -> None:
+def test_code_is_highlighted_in_the_page(make_trajectory: Make) -> None:
     assert re.search(r'<span style="color[^>]+">print</span>', page(transcript(make_trajectory()), title="t"))

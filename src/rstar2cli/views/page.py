@@ -56,11 +56,13 @@ def _block(block: Block) -> str:
 
 def _code(block: Block) -> str:
     """Highlighted code: inline styles only, every token escaped by rich's exporter."""
+    from rich.cells import cell_len
     from rich.console import Console
     from rich.syntax import Syntax
 
-    text = escape.plain(block.text)
-    console = Console(file=io.StringIO(), record=True, width=max(map(len, text.split("\n"))) + 1, markup=False)
+    text = escape.plain(block.text).expandtabs(4)
+    width = max(map(cell_len, text.split("\n"))) + 1  # never wrapped here: the page wraps
+    console = Console(file=io.StringIO(), record=True, width=width, markup=False)
     console.print(Syntax(text, str(block.language), theme="default", background_color="default"))
     exported = console.export_html(inline_styles=True, code_format="{code}")
     return "\n".join(line.rstrip() for line in exported.rstrip("\n").split("\n"))

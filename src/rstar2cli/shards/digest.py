@@ -54,7 +54,7 @@ def data_digest(paths: Sequence[str]) -> str:
     from rstar2cli.shards.reader import read_records
 
     digest = RowDigest()
-    for record in read_records(paths, detect(paths)):
+    for record in read_records(paths, detect(paths), empty_ok=True):
         digest.add(record)
     return digest.hexdigest()
 

@@ -31,6 +31,15 @@ class Lineage(msgspec.Struct, kw_only=True):
     """Run seed; null if nothing was random."""
 
 
+def make_lineage(
+    *, command: list[str], config: dict[str, Any], inputs: Sequence[str], model: str | None, seed: int | None
+) -> Lineage:
+    """The lineage of an output that is being made now by this code from these inputs."""
+    return Lineage(
+        command=command, config=config, inputs=input_digests(inputs), model=model, code=code_version(), seed=seed
+    )
+
+
 @functools.cache
 def code_version() -> str:
     """Version of the installed package, or `unknown` when it runs from a bare source tree."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from rstar2cli.core.errors import DataError
+from rstar2cli.core.errors import DataError, InputMissing
 from rstar2cli.records.base import Record
 from rstar2cli.records.codec import NewerVersion, RowError, check_kind, decode_line, record_from_row
 from rstar2cli.shards.lines import MAX_LINE_BYTES, open_file, read_lines, stdin_stream
@@ -34,13 +34,15 @@ def read_records(
     strict: bool = False,
     on_reject: OnReject | None = None,
     on_unknown: OnUnknown | None = None,
+    empty_ok: bool = False,
 ) -> Iterator[R]:
     """All records of kind ``cls`` behind the inputs, in order, at most ``limit`` that pass ``where``.
 
     ``inputs``: files (JSONL, plain, gzip or zstd; Parquet), globs, shard or run directories, ``-``.
     ``where``: SQL expression over the record's columns. ``strict``: unknown fields are errors.
     Bad rows go to ``on_reject``; without it the first one raises :class:`DataError`.
-    Raises at once: :class:`InputMissing` for missing or unfinished inputs, :class:`UsageError` for a bad ``where``.
+    Raises at once: :class:`InputMissing` for missing or unfinished inputs, :class:`UsageError` for a bad
+    ``where``; at the end :class:`InputMissing` if there was no row at all, unless ``empty_ok``.
     """
     sources = resolve(inputs)
     keep = None
@@ -49,8 +51,16 @@ def read_records(
 
         keep = Where(where, cls)
     rows = _Rows(cls, strict, on_reject, on_unknown)
-    records = (record for source in sources for record in rows.read(source, keep))
+    records = _all(rows, sources, keep, empty_ok)
     return records if limit is None else islice(records, limit)
+
+
+def _all(rows: _Rows[R], sources: Sequence[Source], where: Where | None, empty_ok: bool) -> Iterator[R]:
+    for source in sources:
+        yield from rows.read(source, where)
+    if not rows.seen and not empty_ok:
+        names = ", ".join(str(source.path) for source in sources[:3]) + (" …" if len(sources) > 3 else "")
+        raise InputMissing(f"no records in {names}", hint="the input is empty; check what should have written it")
 
 
 class _Rows(Generic[R]):
@@ -62,6 +72,8 @@ class _Rows(Generic[R]):
         self._on_reject = on_reject
         self._on_unknown = on_unknown
         self._told: set[tuple[str, str]] = set()
+        self.seen = 0
+        """Rows met so far, the refused ones included."""
 
     def read(self, source: Source, where: Where | None) -> Iterator[R]:
         """The records of one file that pass ``where``."""
@@ -77,6 +89,7 @@ class _Rows(Generic[R]):
     def _jsonl(self, source: Source) -> Iterator[R]:
         name = str(source.path)
         for line in read_lines(stdin_stream() if source.stdin else open_file(source.path), name):
+            self.seen += 1
             if line.too_long:
                 size, limit = line.too_long >> 20, MAX_LINE_BYTES >> 20
                 self._reject(reject_line(name, line.number, f"line of {size} MiB, more than {limit} MiB", line.data))
@@ -101,6 +114,7 @@ class _Rows(Generic[R]):
             kept = None if where is None else set(where.rows(batch, name))
             for offset, row in enumerate(parquet.rows(batch, self._cls, name)):
                 number += 1
+                self.seen += 1
                 if kept is not None and offset not in kept:
                     continue
                 try:

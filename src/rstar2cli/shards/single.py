@@ -75,7 +75,7 @@ class FileWriter(Writer[R]):
         self._open = ExitStack()
         if path.exists() and resume:
             self.complete = True
-            self.rows = self.rows_done = sum(1 for _ in read_records([str(path)], cls))
+            self.rows = self.rows_done = sum(1 for _ in read_records([str(path)], cls, empty_ok=True))
             return
         try:
             self._sink = self._open.enter_context(_sink(path, cls, lineage))
@@ -100,7 +100,7 @@ class FileWriter(Writer[R]):
         """Values of a field in a file that was complete already."""
         if not self.complete:
             return set()
-        return {getattr(record, field) for record in read_records([str(self._path)], self.cls)}
+        return {getattr(record, field) for record in read_records([str(self._path)], self.cls, empty_ok=True)}
 
     def _complete(self) -> None:
         if self.complete:

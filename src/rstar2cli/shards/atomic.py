@@ -20,7 +20,8 @@ def output_error(name: str | Path, error: OSError) -> RstarError:
     reason = error.strerror or str(error)
     if error.errno in _FULL:
         return EnvironmentMissing(
-            f"{name}: can't write: {reason}", hint="make room and run the same command with --resume, or write elsewhere"
+            f"{name}: can't write: {reason}",
+            hint="make room and run the same command with --resume, or write elsewhere",
         )
     return OutputConflict(f"{name}: can't write: {reason}", hint="choose an output that you may write to")
 
@@ -53,7 +54,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 def publish(temp: Path, path: Path) -> None:
     """Give a finished file its name, durably."""
-    os.replace(temp, path)
+    temp.replace(path)
     sync_directory(path.parent)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -16,6 +16,7 @@ JOURNAL = ".parts.json"
 CONFIG = "config.json"
 REJECTS = "rejects.jsonl"
 KIND = "shards/1"
+T = TypeVar("T")
 
 
 class Part(msgspec.Struct, kw_only=True):
@@ -74,7 +75,7 @@ def read_config(directory: Path) -> dict[str, Any] | None:
     return _read(directory / CONFIG, dict)
 
 
-def _read(path: Path, kind: Any) -> Any:
+def _read(path: Path, kind: type[T]) -> T | None:
     try:
         data = path.read_bytes()
     except FileNotFoundError:

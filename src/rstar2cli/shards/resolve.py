@@ -54,7 +54,7 @@ def _one(name: str) -> list[Source]:
     if path.exists():
         return [_file(path)]
     if glob.has_magic(name):
-        found = sorted(glob.glob(name, recursive=True))
+        found = sorted(glob.glob(name, recursive=True))  # noqa: PTH207 - patterns may be absolute
         if found:
             return [source for item in found for source in _one(item)]
         raise InputMissing(f"{name}: no file matches")

@@ -1,0 +1,150 @@
+"""SFT conversations from problems of the built-in generator, with what the sandbox really printed."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+from rstar2cli.core import drain
+from rstar2cli.core.seeds import generator
+from rstar2cli.curation.config import FaultsConfig
+from rstar2cli.curation.faults import FAULTS, Fault, arguments_text
+from rstar2cli.curation.synth.family import CrossCheckError, Family, Params
+from rstar2cli.curation.synth.registry import FAMILIES
+from rstar2cli.curation.toolrun import Answer, ToolRunner
+from rstar2cli.dialogue.dialogue import conversation_of
+from rstar2cli.dialogue.tools import PYTHON_TOOL
+from rstar2cli.records import Conversation, Message, Problem, ToolCall
+from rstar2cli.shards.rejects import Reject
+
+_CLOSINGS = (
+    "The program prints {answer}.",
+    "The output is {answer}.",
+    "So the answer is {answer}.",
+)
+
+
+class Unusable(ValueError):
+    """A problem that no conversation can be made from; the text says why."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Author:
+    """Writes conversations. Everything random is keyed by the seed and the problem's id."""
+
+    runner: ToolRunner
+    """Runs the tool calls."""
+    faults: FaultsConfig
+    """Share and training of failing first calls."""
+    seed: int
+    """Run seed."""
+
+    def write(self, problem: Problem) -> Conversation:
+        """The conversation of one problem: reasoning, call, real output, answer; perhaps a mended fault first.
+
+        Raises ``Unusable`` if the problem has no family or its program does not print its answer, and
+        ``EnvironmentMissing`` if the sandbox fails.
+        """
+        family, params = _family_of(problem)
+        rng = generator(self.seed, "conversation", problem.id)
+        code = family.fill(rng.choice(family.programs), params)
+        reason = family.fill(rng.choice(family.reasons), params)
+        faulty = rng.random() < self.faults.share
+        opening = self._fault(problem, code, reason, rng) if faulty else None
+        messages: list[Message] = []
+        fault = None
+        if opening is not None:
+            fault, messages = opening
+            reason = rng.choice(fault.mends)
+        messages += self._solved(problem, code, reason, first=not messages)
+        closing = rng.choice(_CLOSINGS).format(answer=problem.answer)
+        messages.append(Message(role="assistant", content=f"{closing}</reason>\n{_boxed(problem.answer)}"))
+        extra = {"problem_id": problem.id, "answer": problem.answer, "family": family.name}
+        if fault is not None:
+            extra["fault"] = fault.name
+        return conversation_of(problem, messages, extra=extra)
+
+    def _solved(self, problem: Problem, code: str, reason: str, *, first: bool) -> list[Message]:
+        arguments = arguments_text(code)
+        answer = self.runner.run(arguments)
+        if answer.outcome != "ok" or answer.stdout.strip() != problem.answer:
+            raise Unusable(f"the program gave {answer.text[:200]!r}, not {problem.answer}")
+        return _turn("call-1" if first else "call-2", reason, arguments, answer, train=None)
+
+    def _fault(
+        self, problem: Problem, code: str, reason: str, rng: random.Random
+    ) -> tuple[Fault, list[Message]] | None:
+        """The first kind of fault, in a drawn order, that applies to the code and fails as it should."""
+        for fault in rng.sample(FAULTS, len(FAULTS)):
+            arguments = fault.arguments(code, rng)
+            if arguments is None:
+                continue
+            answer = self.runner.run(arguments)
+            if _failed_as(answer, fault.outcome):
+                return fault, _turn("call-1", reason, arguments, answer, train=None if self.faults.train else False)
+        return None
+
+
+def write_all(
+    problems: Iterable[Problem], author: Author, *, workers: int, on_reject: Callable[[Reject], None]
+) -> Iterator[Conversation]:
+    """The conversations in the order of the problems, ``workers`` of them in the making at once."""
+    pending: deque[tuple[Problem, Future[Conversation]]] = deque()
+    with ThreadPoolExecutor(max_workers=workers, thread_name_prefix="curate") as pool:
+        try:
+            for problem in problems:
+                pending.append((problem, pool.submit(author.write, problem)))
+                if len(pending) > 2 * workers:
+                    yield from _collect(pending, on_reject)
+            while pending:
+                yield from _collect(pending, on_reject)
+        finally:
+            for _, future in pending:
+                future.cancel()
+
+
+def _collect(
+    pending: deque[tuple[Problem, Future[Conversation]]], on_reject: Callable[[Reject], None]
+) -> Iterator[Conversation]:
+    drain.check("conversations so far are saved")
+    problem, future = pending.popleft()
+    try:
+        yield future.result()
+    except Unusable as error:
+        on_reject(Reject(file=problem.id, line=1, reason=str(error), raw=problem.prompt))
+
+
+def _family_of(problem: Problem) -> tuple[Family, Params]:
+    family = FAMILIES.get(str(problem.extra.get("family")))
+    params = problem.extra.get("params")
+    if family is None or not isinstance(params, dict) or not all(isinstance(v, int) for v in params.values()):
+        raise Unusable("not of the built-in generator (no known extra.family and extra.params): nothing to write")
+    try:
+        answer = family.solve(params)
+    except (LookupError, ArithmeticError, ValueError, StopIteration, CrossCheckError) as error:
+        # The generator never makes such parameters; a file may hold anything.
+        raise Unusable(f"extra.params are none of {family.name}: {type(error).__name__}: {error}") from None
+    if str(answer) != problem.answer:
+        raise Unusable(f"the answer of these parameters is {answer}, not {problem.answer}")
+    return family, params
+
+
+def _turn(call_id: str, reason: str, arguments: str, answer: Answer, *, train: bool | None) -> list[Message]:
+    call = ToolCall(id=call_id, name=PYTHON_TOOL, arguments=arguments)
+    return [
+        Message(role="assistant", content=f"{reason}</reason>", tool_calls=[call], train=train),
+        Message(role="tool", content=answer.text, tool_call_id=call_id),
+    ]
+
+
+def _failed_as(answer: Answer, wanted: str) -> bool:
+    if wanted == "silent":
+        return answer.outcome == "ok" and not answer.stdout.strip()
+    return answer.outcome == wanted
+
+
+def _boxed(answer: str) -> str:
+    return f"<answer>\\boxed{{{answer}}}</answer>"

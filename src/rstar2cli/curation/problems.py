@@ -1,0 +1,130 @@
+"""Problems from every kind of input: read, mapped, split, filtered, without duplicates."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+
+from rstar2cli.curation.config import CurateConfig
+from rstar2cli.curation.mapping import to_problem
+from rstar2cli.curation.sources import files, hub, synth
+from rstar2cli.curation.sources.rows import Row
+from rstar2cli.curation.synth.generate import canonical
+from rstar2cli.records import Problem
+from rstar2cli.records.codec import RowError
+from rstar2cli.shards.rejects import Reject
+
+OnReject = Callable[[Reject], None]
+_WHERE_ROWS = 32
+_SCANNED_FOR_WHERE = 100
+
+
+def read_problems(
+    inputs: Sequence[str],
+    config: CurateConfig,
+    *,
+    seed: int,
+    limit: int | None,
+    on_reject: OnReject,
+    where: str | None = None,
+    strict: bool = False,
+) -> Iterator[Problem]:
+    """At most ``limit`` problems that pass ``where`` and the split, in input order.
+
+    ``synth:`` makes as many as the limit asks for (else ``config.count``); with ``where`` it
+    looks at up to a hundred times that. Rows that are no problem with a verifiable answer go to
+    ``on_reject``. Raises ``InputMissing``, ``DataError`` or ``UsageError`` for inputs that can't be read.
+    """
+    reader = _Reader(config, seed=seed, limit=limit, where=where, strict=strict, on_reject=on_reject)
+    problems = (problem for name in inputs for problem in reader.read(name))
+    if where is not None:
+        problems = _passing(problems, where)
+    return islice(problems, limit)
+
+
+def normalized(prompt: str) -> str:
+    """A prompt with case and spacing taken out, for finding duplicates."""
+    return " ".join(prompt.casefold().split())
+
+
+def split_side(problem: Problem) -> str:
+    """`train` or `heldout`: as the generator says, else by the normalized prompt; a fifth is held out."""
+    side = problem.extra.get("split")
+    if side in ("train", "heldout"):
+        return str(side)
+    digest = hashlib.blake2b(normalized(problem.prompt).encode(), digest_size=8, person=b"rstar2-split").digest()
+    return "heldout" if int.from_bytes(digest, "big") % 5 == 0 else "train"
+
+
+class _Reader:
+    """Reads one input after another; remembers what was seen in all of them."""
+
+    def __init__(
+        self,
+        config: CurateConfig,
+        *,
+        seed: int,
+        limit: int | None,
+        where: str | None,
+        strict: bool,
+        on_reject: OnReject,
+    ) -> None:
+        self._config = config
+        self._seed = seed
+        count = config.count if limit is None else limit
+        self._synth_count = count if where is None else _SCANNED_FOR_WHERE * count
+        self._strict = strict
+        self._on_reject = on_reject
+        self._seen: dict[str, str] = {}
+
+    def read(self, name: str) -> Iterator[Problem]:
+        """The problems of one input."""
+        if name.startswith(synth.PREFIX):
+            yield from islice(self._generated(name), self._synth_count)
+            return
+        rows = hub.hub_rows(name) if name.startswith(hub.PREFIX) else files.file_rows(name, self._on_reject)
+        for row in rows:
+            problem = self._mapped(row)
+            if problem is not None:
+                yield problem
+
+    def _generated(self, name: str) -> Iterator[Problem]:
+        config = self._config
+        for problem in synth.synth_problems(name, families=config.families, seed=self._seed, split=config.split):
+            key = _identity(problem)
+            if self._seen.setdefault(key, problem.id) == problem.id:
+                yield problem
+
+    def _mapped(self, row: Row) -> Problem | None:
+        config = self._config
+        try:
+            problem = to_problem(row, config.fields, answer_kind=config.answer_kind, strict=self._strict)
+        except RowError as error:
+            self._on_reject(row.rejected(str(error)))
+            return None
+        if config.split not in ("all", split_side(problem)):
+            return None
+        if config.duplicates == "reject":
+            place = f"{row.file}:{row.line}"
+            first = self._seen.setdefault(_identity(problem), place)
+            if first != place:
+                self._on_reject(row.rejected(f"the same problem as {first}"))
+                return None
+        return problem
+
+
+def _identity(problem: Problem) -> str:
+    """What two phrasings of one generated problem share; else the normalized prompt."""
+    family, params = problem.extra.get("family"), problem.extra.get("params")
+    if isinstance(family, str) and isinstance(params, dict):
+        return f"{family}\0{canonical(params)}"
+    return normalized(problem.prompt)
+
+
+def _passing(problems: Iterator[Problem], expression: str) -> Iterator[Problem]:
+    from rstar2cli.shards.where import Where  # here: DuckDB is imported only when it is needed
+
+    where = Where(expression, Problem)
+    while batch := list(islice(problems, _WHERE_ROWS)):
+        yield from where.records(batch)

@@ -1,0 +1,98 @@
+"""Model directories that transformers and vLLM load, written so that a half-written one is never seen."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from rstar2cli.core.errors import OutputConflict
+from rstar2cli.policy.digest import model_digest
+
+_LARGEST_FILE = "5GB"
+
+
+def save_model(model: Any, tokenizer: Any, path: str | Path, *, dtype: torch.dtype = torch.bfloat16) -> str:
+    """Write a checkpoint (safetensors, tokenizer, configuration) over ``path`` in one rename; its digest.
+
+    The weights are stored as ``dtype`` whatever type the model runs in. Raises ``OutputConflict``
+    if the place can't be written.
+    """
+    with replacing(Path(path)) as directory:
+        state = {name: tensor.detach().to("cpu", dtype) for name, tensor in model.named_parameters()}
+        buffers = {name: tensor for name, tensor in model.state_dict().items() if name in dict(model.named_buffers())}
+        model.save_pretrained(directory, state_dict={**state, **buffers}, max_shard_size=_LARGEST_FILE)
+        tokenizer.save_pretrained(directory)
+        _set_dtype(directory / "config.json", dtype)
+    return model_digest(model, dtype)
+
+
+def named_weights(model: Any, *, explicit_head: bool = False) -> Iterator[tuple[str, Tensor]]:
+    """Every weight by its checkpoint name.
+
+    A tied head is named only with ``explicit_head``: vLLM, told of new weights in a running
+    model, keeps the old head of a tied model unless ``lm_head.weight`` is among them.
+    """
+    yield from ((name, tensor.detach()) for name, tensor in model.named_parameters())
+    if explicit_head and model.config.tie_word_embeddings:
+        yield "lm_head.weight", model.get_output_embeddings().weight.detach()
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary directory beside ``path`` that takes its place on leaving without an exception.
+
+    Its files are on disk before the rename; an old directory at ``path`` is removed after it.
+    """
+    temporary = path.with_name(f".{path.name}.writing-{os.getpid()}")
+    shutil.rmtree(temporary, ignore_errors=True)
+    try:
+        temporary.mkdir(parents=True)
+    except OSError as error:
+        raise OutputConflict(f"{path}: can't write here: {error.strerror}") from error
+    try:
+        yield temporary
+        _sync_tree(temporary)
+        _swap(temporary, path)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _swap(new: Path, path: Path) -> None:
+    old = path.with_name(f".{path.name}.old-{os.getpid()}")
+    if path.exists():
+        path.rename(old)
+    new.rename(path)
+    _sync(path.parent)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _sync_tree(directory: Path) -> None:
+    for entry in directory.rglob("*"):
+        if entry.is_file():
+            _sync(entry)
+    _sync(directory)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _set_dtype(config_file: Path, dtype: torch.dtype) -> None:
+    """transformers notes the type the model ran in; loaders want the type of the file."""
+    config = json.loads(config_file.read_text(encoding="utf-8"))
+    config["dtype"] = str(dtype).removeprefix("torch.")
+    config.pop("_name_or_path", None)
+    config.pop("_model_name_or_path", None)
+    config_file.write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")

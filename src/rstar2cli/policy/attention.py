@@ -34,9 +34,10 @@ def bmm_attention(
     dropout: float = 0.0,
     **kwargs: Any,
 ) -> tuple[Tensor, None]:
-    """Attention in the form transformers calls: ``query`` (B, H, L, D), ``key`` and ``value`` (B, K, L, D) → (B, L, H, D).
+    """Attention in the form transformers calls.
 
-    What it does not cover (a mask, dropout, a cache, long rows) goes to SDPA.
+    ``query`` (B, H, L, D), ``key`` and ``value`` (B, K, L, D) → (B, L, H, D). What it does not
+    cover (a mask, dropout, a cache, long rows) goes to SDPA.
     """
     length = query.shape[2]
     if attention_mask is not None or dropout or key.shape[2] != length or length > _LONGEST:

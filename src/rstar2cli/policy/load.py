@@ -125,14 +125,13 @@ def load_model(directory: Path, *, device: str = "auto", dtype: Dtype = "auto") 
 
 
 def _complete(directory: Path, report: dict[str, Any]) -> None:
-    missing = sorted(str(key) for key in report["missing_keys"])
-    mismatched = sorted(str(key) for key in report["mismatched_keys"])
-    if missing or mismatched:
-        what = [
-            f"{len(keys)} {word} ({keys[0]} …)" for keys, word in ((missing, "missing"), (mismatched, "misfit")) if keys
-        ]
+    faults = []
+    for word in ("missing", "mismatched"):
+        if keys := sorted(str(key) for key in report[f"{word}_keys"]):
+            faults.append(f"{len(keys)} {word} ({keys[0]} …)")
+    if faults:
         raise DataError(
-            f"{directory}: incomplete weights: {', '.join(what)}", hint="the checkpoint is not whole; save it again"
+            f"{directory}: incomplete weights: {', '.join(faults)}", hint="the checkpoint is not whole; save it again"
         )
 
 

@@ -37,8 +37,9 @@ def main(run: Stage[CurateConfig], as_: As = None) -> None:
     if as_ is not None:
         run.config = dataclasses.replace(run.config, emit=as_)
     cls = record_class(run.config)
+    sources = _check(run)  # before OUT is touched
     if run.dry_run:
-        run.plan(inputs=run.inputs, out=run.out, records=cls.kind(), sources=_check(run))
+        run.plan(inputs=run.inputs, out=run.out, records=cls.kind(), sources=sources)
         return
     with run.writer(cls) as writer:
         done = writer.existing("id") if run.resume and writer.rows_done else set()

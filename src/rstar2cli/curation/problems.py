@@ -37,7 +37,7 @@ def read_problems(
     ``on_reject``. Raises ``InputMissing``, ``DataError`` or ``UsageError`` for inputs that can't be read.
     """
     reader = _Reader(config, seed=seed, limit=limit, where=where, strict=strict, on_reject=on_reject)
-    problems = (problem for name in inputs for problem in reader.read(name))
+    problems: Iterator[Problem] = (problem for name in inputs for problem in reader.read(name))
     if where is not None:
         problems = _passing(problems, where)
     return islice(problems, limit)

@@ -121,8 +121,8 @@ COLLATZ = Family(
     ),
     programs=(
         "n = $n\ntotal = 1\nwhile n != 1:\n    total += n\n    n = n // 2 if n % 2 == 0 else 3 * n + 1\nprint(total)",
-        "n = $n\ntotal = n\nwhile n != 1:\n    if n % 2 == 0:\n        n = n // 2\n    else:\n"
-        "        n = 3 * n + 1\n    total += n\nprint(total)",
+        "n = $n\nterms = [n]\nwhile n != 1:\n    n = 3 * n + 1 if n % 2 else n // 2\n    terms.append(n)\n"
+        "print(sum(terms))",
     ),
     reasons=(
         "I follow the rule from $n down to 1 and add every term.",

@@ -10,7 +10,7 @@ import typer
 
 from rstar2cli.cli.help import examples
 from rstar2cli.cli.output import width
-from rstar2cli.core.errors import OutputConflict, UsageError
+from rstar2cli.core.errors import UsageError
 
 if TYPE_CHECKING:
     from rstar2cli.records import Record
@@ -97,10 +97,8 @@ def _decoder(model: str) -> Decode:
 
 
 def _write_page(blocks: list[Block], path: str) -> None:
+    from rstar2cli.shards.atomic import write_bytes
     from rstar2cli.views.page import page
 
-    try:
-        Path(path).write_text(page(blocks, title=blocks[0].title), encoding="utf-8")
-    except OSError as error:
-        raise OutputConflict(f"{path}: can't write the page: {error.strerror}") from error
+    write_bytes(Path(path), page(blocks, title=blocks[0].title).encode())
     print(path)

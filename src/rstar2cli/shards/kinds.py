@@ -22,7 +22,10 @@ def detect(inputs: Sequence[str]) -> type[Record]:
 
 
 def detect_sources(sources: Sequence[Source]) -> type[Record]:
-    """As :func:`detect`, for files."""
+    """As :func:`detect`, for files.
+
+    Files are looked at in order; an empty one leaves the question to the next.
+    """
     for source in sources:
         kind = parquet_kind(source) if source.parquet else _jsonl_kind(source)
         if kind is not None:

@@ -54,6 +54,12 @@ def footer_kind(path: Path) -> str | None:
     return kind.decode() if kind else None
 
 
+def footer_schema(path: Path) -> pa.Schema:
+    """The Arrow schema of the file, without metadata."""
+    with open_parquet(path) as file:
+        return file.schema_arrow.remove_metadata()
+
+
 def row_count(path: Path) -> int:
     """Rows, from the footer."""
     with open_parquet(path) as file:

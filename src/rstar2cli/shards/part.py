@@ -43,6 +43,11 @@ class PartFile(Generic[R]):
             raise output_error(path, error) from error
 
     @property
+    def path(self) -> Path:
+        """Its final name."""
+        return self._path
+
+    @property
     def rows(self) -> int:
         """Records taken so far."""
         return self._digest.rows - self._first_row

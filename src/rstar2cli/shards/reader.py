@@ -44,7 +44,30 @@ def read_records(
     Raises at once: :class:`InputMissing` for missing or unfinished inputs, :class:`UsageError` for a bad
     ``where``; at the end :class:`InputMissing` if there was no row at all, unless ``empty_ok``.
     """
-    sources = resolve(inputs)
+    return read_sources(
+        resolve(inputs),
+        cls,
+        where=where,
+        limit=limit,
+        strict=strict,
+        on_reject=on_reject,
+        on_unknown=on_unknown,
+        empty_ok=empty_ok,
+    )
+
+
+def read_sources(
+    sources: Sequence[Source],
+    cls: type[R],
+    *,
+    where: str | None = None,
+    limit: int | None = None,
+    strict: bool = False,
+    on_reject: OnReject | None = None,
+    on_unknown: OnUnknown | None = None,
+    empty_ok: bool = False,
+) -> Iterator[R]:
+    """As :func:`read_records`, for files already resolved."""
     keep = None
     if where:
         from rstar2cli.shards.where import Where

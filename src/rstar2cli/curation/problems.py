@@ -93,7 +93,8 @@ class _Reader:
         config = self._config
         for problem in synth.synth_problems(name, families=config.families, seed=self._seed, split=config.split):
             key = _identity(problem)
-            if self._seen.setdefault(key, problem.id) == problem.id:
+            if key not in self._seen:
+                self._seen[key] = problem.id
                 yield problem
 
     def _mapped(self, row: Row) -> Problem | None:

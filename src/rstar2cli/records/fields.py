@@ -27,6 +27,18 @@ class FieldType:
     choices: tuple[str, ...] = ()
     """For texts with fixed values: these."""
 
+    def describe(self) -> str:
+        """The type as people read it: ``list of int32``, ``text or null``."""
+        if self.item is not None:
+            text = f"list of {self.item.describe()}"
+        elif self.choices:
+            text = " | ".join(self.choices)
+        elif self.struct is not None:
+            text = self.struct.__name__
+        else:
+            text = self.kind
+        return f"{text} or null" if self.nullable else text
+
 
 @functools.cache
 def field_types(cls: type[msgspec.Struct]) -> dict[str, FieldType]:

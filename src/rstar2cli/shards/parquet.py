@@ -66,11 +66,11 @@ def row_count(path: Path) -> int:
         return int(file.metadata.num_rows)
 
 
-def batches(path: Path, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
-    """The rows, at most :data:`READ_ROWS` at once. Raises :class:`DataError` for damaged pages."""
+def batches(path: Path, columns: list[str] | None = None, *, rows: int = READ_ROWS) -> Iterator[pa.RecordBatch]:
+    """The rows, at most ``rows`` at once. Raises :class:`DataError` for damaged pages."""
     with open_parquet(path) as file:
         try:
-            yield from file.iter_batches(batch_size=READ_ROWS, columns=columns, use_threads=False)
+            yield from file.iter_batches(batch_size=rows, columns=columns, use_threads=False)
         except (pa.ArrowInvalid, OSError) as error:
             raise damaged(path, error) from error
 

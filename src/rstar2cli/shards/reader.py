@@ -74,6 +74,8 @@ def read_sources(
 
         keep = Where(where, cls)
     rows = _Rows(cls, strict, on_reject, on_unknown)
+    if limit is not None and keep is None:
+        rows.batch = max(1, min(limit, _FILE_BATCH))
     records = _all(rows, sources, keep, empty_ok)
     return records if limit is None else islice(records, limit)
 
@@ -97,6 +99,8 @@ class _Rows(Generic[R]):
         self._told: set[tuple[str, str]] = set()
         self.seen = 0
         """Rows met so far, the refused ones included."""
+        self.batch = _FILE_BATCH
+        """Rows of Parquet decoded at once."""
 
     def read(self, source: Source, where: Where | None) -> Iterator[R]:
         """The records of one file that pass ``where``."""
@@ -133,7 +137,7 @@ class _Rows(Generic[R]):
         name = str(source.path)
         self._check_footer(source, parquet.footer_kind(source.path))
         number = 0
-        for batch in parquet.batches(source.path):
+        for batch in parquet.batches(source.path, rows=self.batch):
             kept = None if where is None else set(where.rows(batch, name))
             for offset, row in enumerate(parquet.rows(batch, self._cls, name)):
                 number += 1

@@ -12,12 +12,14 @@ import re
 import shutil
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import duckdb
+import msgspec
 
 from rstar2cli.core import drain, process
 from rstar2cli.core.errors import DataError, EnvironmentMissing, UsageError
@@ -36,7 +38,7 @@ MEMORY_SHARE = 0.5
 SPILL_SHARE = 0.5
 """Part of the free disk that spilled data may take."""
 _POLL_S = 0.05
-_ALLOWED = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN}
+_EXPLAIN = re.compile(r"^\s*EXPLAIN\s+(?:\([^)]*\)\s*|ANALYZE\s+)?", re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -159,9 +161,21 @@ class Database:
         return self._con.fetchmany(size)
 
     def rows(self) -> list[dict[str, Any]]:
-        """All rows of the last query, by column name; a repeated name gets a number."""
+        """All rows of the last query, by column name (a repeated name gets a number); JSON columns as objects."""
+        return self._named(self.fetchall())
+
+    def row_batches(self, size: int = 1000) -> Iterator[list[dict[str, Any]]]:
+        """As :meth:`rows`, ``size`` rows at once: a large result is never held whole."""
+        while batch := self.fetchmany(size):
+            yield self._named(batch)
+
+    def _named(self, rows: Sequence[tuple[Any, ...]]) -> list[dict[str, Any]]:
         names = _distinct(self.columns)
-        return [dict(zip(names, row, strict=True)) for row in self.fetchall()]
+        json_columns = [str(column[1]) == "JSON" for column in self.description]
+        return [
+            {name: _plain(value, is_json) for name, value, is_json in zip(names, row, json_columns, strict=True)}
+            for row in rows
+        ]
 
     def interrupt(self) -> None:
         """Stop the query that another thread runs."""
@@ -181,11 +195,13 @@ class Database:
         self.close()
 
     def _check(self, query: str) -> None:
+        # EXPLAIN ANALYZE runs what it explains, so what counts is the statement behind it.
+        body = _EXPLAIN.sub("", query)
         try:
-            statements = self._con.extract_statements(query)
+            statements = self._con.extract_statements(body)
         except duckdb.Error as error:
             raise _translated(error) from None
-        if len(statements) != 1 or statements[0].type not in _ALLOWED:
+        if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
             raise UsageError("only one query is run, and it can only read", hint="SELECT, DESCRIBE, SUMMARIZE, EXPLAIN")
 
     def _as_parquet(self, source: Source, cls: type[Record], on_reject: OnReject | None) -> Path:
@@ -224,6 +240,13 @@ def _quote(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def _plain(value: Any, is_json: bool) -> Any:
+    """JSON as what it stands for, decimals (``0.5 * count(*)``) as numbers."""
+    if is_json and isinstance(value, str):
+        return msgspec.json.decode(value)
+    return float(value) if isinstance(value, Decimal) else value
+
+
 def _distinct(names: Sequence[str]) -> list[str]:
     seen: dict[str, int] = {}
     found = []
@@ -247,4 +270,3 @@ def _translated(error: BaseException) -> BaseException:
     if isinstance(error, duckdb.IOException):
         return DataError(f"query: {text}", hint="rstar2 validate names the file that is damaged")
     return UsageError(f"query: {text}")
-

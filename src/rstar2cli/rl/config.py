@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
+
+from rstar2cli.rollout.config import RolloutConfig
+from rstar2cli.training.config import OptimConfig
 
 RocMode = Literal["paper", "released", "random", "none"]
 Aggregation = Literal["group-token-mean", "token-mean", "seq-mean-token-mean", "seq-mean-token-sum", "constant"]
@@ -72,3 +75,63 @@ class LossConfig:
             raise ValueError("objective 'gspo' needs aggregation 'seq-mean-token-mean'")
         if not 0 <= self.mismatch_low <= 1 <= self.mismatch_cap:
             raise ValueError("mismatch_low must be at most 1 and mismatch_cap at least 1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainRlConfig:
+    """GRPO-RoC: rollouts, selection, loss, updates."""
+
+    steps: int = 100
+    """Training steps, empty ones included."""
+    prompts_per_step: int = 16
+    """Problems of a step (the paper: 512)."""
+    samples: int = 16
+    """Rollouts of each problem, 2G (the paper: 32); RoC keeps half of the usable ones."""
+    mini_batches: int = 1
+    """Optimizer updates of a step, on whole groups each; 1 = exactly on policy, without a pass for old log-probs."""
+    min_groups: int = 1
+    """A step in which fewer groups are kept is filled up with new prompts, as far as `refill` allows."""
+    refill: int = 0
+    """Times a step is filled up, with `prompts_per_step` new slots each; without enough groups it is trained on
+    what there is, and skipped if that is nothing."""
+    max_empty: int = 10
+    """Empty steps in a row after which the run stops: nothing is learned any more."""
+    probe_tolerance: float = 0.0
+    """Largest mean |Δ log p| between engine and trainer after an update; 0 = by the type of the weights."""
+    allow_biased_sampling: bool = False
+    """Accept top-p or top-k sampling, whose log-probs are those of another distribution than the trainer's."""
+    roc: RocConfig = field(default_factory=RocConfig)
+    """Which rollouts are kept."""
+    loss: LossConfig = field(default_factory=LossConfig)
+    """The objective."""
+    optim: OptimConfig = field(default_factory=OptimConfig)
+    """Optimizer, schedule, micro-batches, checkpoints (`optim.save_every`)."""
+    rollout: RolloutConfig = field(default_factory=RolloutConfig)
+    """How rollouts are made; its problems, samples, step and run are set by the training."""
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "prompts_per_step", "mini_batches", "min_groups", "max_empty"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+        least = 2 if self.roc.mode == "none" else 4
+        if self.samples < least:
+            raise ValueError(f"samples must be at least {least}: fewer leave nothing to compare after RoC")
+        if self.refill < 0 or self.probe_tolerance < 0:
+            raise ValueError("refill and probe_tolerance can't be negative")
+        self._check_rollout()
+
+    def _check_rollout(self) -> None:
+        plain = RolloutConfig()
+        for own, name in (("samples", "samples"), ("prompts_per_step", "problems_per_step")):
+            if getattr(self.rollout, name) != getattr(plain, name):
+                raise ValueError(f"set {own} instead of rollout.{name}")
+        if self.rollout.step != plain.step or self.rollout.run != plain.run:
+            raise ValueError("rollout.step and rollout.run are set by the training")
+        sampling = self.rollout.sampling
+        if sampling.temperature <= 0:
+            raise ValueError("rollout.sampling.temperature must be above 0: greedy rollouts of a group are all alike")
+        if (sampling.top_p < 1 or sampling.top_k > 0) and not self.allow_biased_sampling:
+            raise ValueError(
+                "rollout.sampling.top_p and top_k bias the gradient (the trainer's log-probs are of the whole "
+                "distribution); set top_p=1 and top_k=0, or allow_biased_sampling=true"
+            )

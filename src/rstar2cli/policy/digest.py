@@ -53,4 +53,4 @@ def checkpoint_digest(directory: Path) -> str:
 def _feed(hasher: Any, name: str, tensor: Tensor) -> None:
     plain = tensor.detach().cpu().contiguous()
     hasher.update(f"{name}\0{str(plain.dtype).removeprefix('torch.')}\0{tuple(plain.shape)}\0".encode())
-    hasher.update(memoryview(plain.flatten().view(torch.uint8).numpy()))
+    hasher.update(plain.flatten().view(torch.uint8).numpy().data)

@@ -15,8 +15,8 @@ from rstar2cli.core.errors import DataError, EnvironmentMissing, InputMissing
 from rstar2cli.policy.devices import Dtype, pick_device, pick_dtype
 from rstar2cli.policy.digest import checkpoint_digest
 
-hf_logging.disable_progress_bar()
-hf_logging.set_verbosity_error()
+hf_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+hf_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json")
@@ -46,7 +46,7 @@ def resolve_model(path: str) -> Path:
     if directory.is_dir():
         if not (directory / "run.json").exists():
             return directory
-        name = json.loads((directory / "run.json").read_text(encoding="utf-8")).get("model", "model")
+        name: str = json.loads((directory / "run.json").read_text(encoding="utf-8")).get("model", "model")
         if (directory / name).is_dir():
             return directory / name
         raise InputMissing(f"{path}: this run has no model yet", hint="finish it: run its command again with --resume")
@@ -105,7 +105,7 @@ def load_model(directory: Path, *, device: str = "auto", dtype: Dtype = "auto") 
         )
     chosen = pick_device(device)
     try:
-        model, report = AutoModelForCausalLM.from_pretrained(
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
             directory,
             dtype=pick_dtype(dtype, chosen),
             attn_implementation="sdpa",
@@ -120,6 +120,7 @@ def load_model(directory: Path, *, device: str = "auto", dtype: Dtype = "auto") 
         if type(error).__name__ != "SafetensorError":
             raise
         raise DataError(f"{directory}: damaged weights: {_first_line(error)}") from error
+    model, report = loaded
     _complete(directory, report)
     return model.eval().to(chosen)
 

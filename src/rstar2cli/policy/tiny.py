@@ -61,7 +61,7 @@ def byte_tokenizer(max_length: int = 4096) -> Any:
     core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     core.decoder = decoders.ByteLevel()
     core.add_special_tokens([AddedToken(mark, special=True, normalized=False) for mark in (PAD, START, END)])
-    tokenizer = PreTrainedTokenizerFast(
+    tokenizer = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=core,
         eos_token=END,
         pad_token=PAD,

@@ -1,0 +1,126 @@
+"""A run directory: who may write it, what marks it, and what a resume must find unchanged."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from rstar2cli.core.errors import InputMissing, OutputConflict, UsageError
+from rstar2cli.shards.atomic import output_error, write_bytes
+from rstar2cli.shards.lock import OutputLock
+
+_MARK, _CONFIG = "run.json", "config.json"
+MODEL = "model"
+CHECKPOINTS = "checkpoints"
+_FREE = ("save_every", "keep", "device", "processes", "micro_tokens", "recompute", "head_chunk")
+"""Keys that may change on a resume: they do not change what is computed (up to rounding)."""
+
+
+@contextlib.contextmanager
+def open_run(
+    out: str | Path, *, stage: str, config: Mapping[str, Any], resume: bool = False, overwrite: bool = False
+) -> Iterator[Path]:
+    """The directory of a run, locked while it is written; ``run.json`` and ``config.json`` are in it.
+
+    Raises ``OutputConflict`` if it exists without ``resume`` or ``overwrite``, is another stage's or locked;
+    ``InputMissing`` if there is nothing to resume; ``UsageError`` if the configuration differs from the one resumed.
+    """
+    path = Path(out)
+    if path.exists() and not path.is_dir():
+        raise OutputConflict(f"{path}: is a file; {stage} writes a run directory")
+    marked = (path / _MARK).exists()
+    if resume and not marked:
+        raise InputMissing(f"{path}: no run to resume", hint="leave --resume out to start one")
+    if path.exists() and any(path.iterdir()) and not resume:
+        _refuse_unless(overwrite and marked, path, overwrite)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise output_error(path, error) from error
+    lock = OutputLock(path / ".lock", str(path))
+    try:
+        if resume:
+            _same_run(path, stage, config)
+        else:
+            _clear(path)
+            mark = {"kind": "run/1", "stage": stage, "run": run_name(path), "default": "metrics.jsonl", "model": MODEL}
+            write_bytes(path / _CONFIG, _json(config))
+            write_bytes(path / _MARK, _json(mark))
+        yield path
+    finally:
+        lock.release()
+
+
+def run_name(path: str | Path) -> str:
+    """Name of a run: that of its directory."""
+    return Path(path).resolve().name
+
+
+def is_done(path: Path) -> bool:
+    """Whether the run has written its model and needs no resume."""
+    return bool(json.loads((path / _MARK).read_text(encoding="utf-8")).get("done"))
+
+
+def mark_done(path: Path) -> None:
+    """Note in ``run.json`` that the run is complete."""
+    mark = json.loads((path / _MARK).read_text(encoding="utf-8"))
+    write_bytes(path / _MARK, _json({**mark, "done": True}))
+
+
+def _refuse_unless(allowed: bool, path: Path, overwrite: bool) -> None:
+    if allowed:
+        return
+    if overwrite:
+        raise OutputConflict(
+            f"{path}: not a run directory, so it is not replaced", hint="choose another OUT, or empty it"
+        )
+    raise OutputConflict(
+        f"{path}: exists", hint="go on with --resume, replace it with --overwrite, or choose another OUT"
+    )
+
+
+def _clear(path: Path) -> None:
+    (path / _MARK).unlink(missing_ok=True)
+    for child in path.iterdir():
+        if child.name == ".lock":
+            continue
+        if child.is_dir():
+            shutil.rmtree(child)
+        else:
+            child.unlink()
+
+
+def _same_run(path: Path, stage: str, config: Mapping[str, Any]) -> None:
+    mark = json.loads((path / _MARK).read_text(encoding="utf-8"))
+    if mark.get("stage") != stage:
+        raise OutputConflict(f"{path}: a run of {mark.get('stage')}, not of {stage}")
+    before = _flat(json.loads((path / _CONFIG).read_text(encoding="utf-8")))
+    now = _flat(json.loads(_json(config)))
+    changed = [
+        f"{key}: {before.get(key)!r} before, {now.get(key)!r} now"
+        for key in sorted(before.keys() | now.keys())
+        if before.get(key) != now.get(key) and key.rsplit(".", 1)[-1] not in _FREE
+    ]
+    if changed:
+        raise UsageError(
+            f"{path}: --resume with another configuration:\n  " + "\n  ".join(changed),
+            hint="give the same options, or start anew with --overwrite",
+        )
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in table.items():
+        if isinstance(value, dict):
+            flat.update(_flat(value, f"{prefix}{key}."))
+        else:
+            flat[prefix + key] = value
+    return flat
+
+
+def _json(value: Mapping[str, Any]) -> bytes:
+    return (json.dumps(value, indent=2) + "\n").encode()

@@ -113,9 +113,7 @@ def _row_span(row: RowInput, place: int, dtype: torch.dtype, device: torch.devic
     if row.start:
         seen = torch.arange(length, device=device) <= torch.arange(row.start, length, device=device)[:, None]
         mask = _additive(seen, dtype)[None, None]
-    return Span(
-        first=place, last=place + count, slot=row.slot, rows=1, length=length, mask=mask, causal=row.start == 0
-    )
+    return Span(first=place, last=place + count, slot=row.slot, rows=1, length=length, mask=mask, causal=row.start == 0)
 
 
 def _neighbours(rows: Sequence[RowInput], place: int, dtype: torch.dtype, device: torch.device) -> Span:

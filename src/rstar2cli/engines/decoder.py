@@ -120,7 +120,9 @@ class LeanDecoder:
             qkv = F.linear(h, layer.qkv, layer.qkv_bias).view(tokens, both + kv_heads, head_dim)
             qk = qkv[:, :both]
             if layer.q_norm is not None and layer.k_norm is not None:
-                qk = torch.cat([self._rms(qkv[:, :heads], layer.q_norm), self._rms(qkv[:, heads:both], layer.k_norm)], 1)
+                qk = torch.cat(
+                    [self._rms(qkv[:, :heads], layer.q_norm), self._rms(qkv[:, heads:both], layer.k_norm)], 1
+                )
             qk = qk * cos + qk.roll(head_dim // 2, dims=-1) * sin
             keys_values = cache.data[index]
             keys_values[batch.slots, batch.positions] = torch.cat([qk[:, heads:], qkv[:, both:]], 1)
@@ -150,7 +152,7 @@ class LeanDecoder:
             return None
         fused = torch.cat([p.detach() for p in parts])
         sizes = [p.shape[0] for p in parts]
-        for name, view in zip(names, fused.split(sizes), strict=True):
+        for name, view in zip(names, torch.split(fused, sizes), strict=True):
             self._named[f"{prefix}.{name}.{part}"] = view
         return fused
 

@@ -52,7 +52,7 @@ class GenericDecoder:
         seen = torch.arange(span.length, device=self.device) <= positions[..., None]
         mask = torch.zeros(seen.shape, dtype=self.dtype, device=self.device).masked_fill_(~seen, -torch.inf)
         slots = slice(span.slot, span.slot + span.rows)
-        layers = [_SlotLayer(layer[slots], positions, span.length) for layer in cache.data]
+        layers: list[Any] = [_SlotLayer(layer[slots], positions, span.length) for layer in cache.data]
         output = self.model(
             input_ids=ids,
             position_ids=positions,
@@ -65,11 +65,11 @@ class GenericDecoder:
         return logits
 
 
-class _SlotLayer(CacheLayerMixin):  # type: ignore[misc]  # transformers is not typed
+class _SlotLayer(CacheLayerMixin):  # type: ignore[no-untyped-call]
     """One layer of the slots in the shape that transformers asks for."""
 
     def __init__(self, stored: torch.Tensor, positions: torch.Tensor, length: int) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._stored = stored
         self._positions = positions
         self._length = length

@@ -24,7 +24,8 @@ class SlotCache:
         self, *, layers: int, slots: int, kv_heads: int, head_dim: int, dtype: torch.dtype, device: torch.device
     ) -> None:
         self._shape = (layers, kv_heads, head_dim)
-        self._options = {"dtype": dtype, "device": device}
+        self._dtype = dtype
+        self._device = device
         self.data = self._allocate(slots, _STEP)
         self._contents: list[npt.NDArray[np.int64] | None] = [None] * slots
         self._busy = [False] * slots
@@ -97,7 +98,8 @@ class SlotCache:
     def _allocate(self, slots: int, length: int) -> torch.Tensor:
         layers, kv_heads, head_dim = self._shape
         # Zeros, not garbage: padded attention multiplies masked values by 0, and 0 × NaN is NaN.
-        return torch.zeros(layers, slots + 1, length, 2 * kv_heads, head_dim, **self._options)
+        size = (layers, slots + 1, length, 2 * kv_heads, head_dim)
+        return torch.zeros(size, dtype=self._dtype, device=self._device)
 
     def _length(self, slot: int) -> int:
         contents = self._contents[slot]

@@ -67,7 +67,9 @@ def _step(rows: Sequence[Row | None], decoder: Decoder, cache: SlotCache) -> Non
 def _draw(rows: Sequence[Row | None], logits: torch.Tensor) -> None:
     active = [row is not None and not row.done for row in rows]
     numbers = [row.uniform() if row is not None and on else 0.0 for row, on in zip(rows, active, strict=True)]
-    sampling = [row.request.sampling if row is not None and on else _PADDING for row, on in zip(rows, active, strict=True)]
+    sampling = [
+        row.request.sampling if row is not None and on else _PADDING for row, on in zip(rows, active, strict=True)
+    ]
     tokens, logprobs = draw(logits, torch.tensor(numbers, dtype=torch.float64), sampling)
     for row, on, token, logprob in zip(rows, active, tokens.tolist(), logprobs.tolist(), strict=True):
         if row is not None and on:

@@ -10,6 +10,9 @@ import typer
 from rstar2cli.cli.stage import Stage, stage
 from rstar2cli.curation.config import CurateConfig
 
+_CONVERSATIONS_PER_PART = 512
+"""Each costs a run of its program: what a killed stage may lose."""
+
 As = Annotated[
     Literal["problems", "conversations"] | None,
     typer.Option("--as", help="Records to write; short for --set emit=….", show_default=False),
@@ -41,7 +44,8 @@ def main(run: Stage[CurateConfig], as_: As = None) -> None:
     if run.dry_run:
         run.plan(inputs=run.inputs, out=run.out, records=cls.kind(), sources=sources)
         return
-    with run.writer(cls) as writer:
+    layout = {"rows_per_part": _CONVERSATIONS_PER_PART} if run.config.emit == "conversations" else {}
+    with run.writer(cls, **layout) as writer:
         done = writer.existing("id") if run.resume and writer.rows_done else set()
         records = curate(
             run.inputs,

@@ -6,18 +6,22 @@ import random
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 
 from rstar2cli.core import drain
-from rstar2cli.core.seeds import generator
+from rstar2cli.core.errors import EnvironmentMissing
+from rstar2cli.core.seeds import derive_seed, generator
 from rstar2cli.curation.config import FaultsConfig
 from rstar2cli.curation.faults import FAULTS, Fault, arguments_text
 from rstar2cli.curation.synth.family import CrossCheckError, Family, Params
 from rstar2cli.curation.synth.registry import FAMILIES
-from rstar2cli.curation.toolrun import Answer, ToolRunner
+from rstar2cli.dialogue.calls import format_call, parse_calls
+from rstar2cli.dialogue.config import DialogueConfig
 from rstar2cli.dialogue.dialogue import conversation_of
 from rstar2cli.dialogue.tools import PYTHON_TOOL
 from rstar2cli.records import Conversation, Message, Problem, ToolCall
+from rstar2cli.rollout.tools import CallResult, ToolRunner
+from rstar2cli.rollout.tooltext import outcome_text
+from rstar2cli.sandbox.outcome import CLOCK_DEPENDENT, INFRASTRUCTURE, Outcome, Sandbox
 from rstar2cli.shards.rejects import Reject
 
 _CLOSINGS = (
@@ -25,22 +29,21 @@ _CLOSINGS = (
     "The output is {answer}.",
     "So the answer is {answer}.",
 )
+_TOOL_RETRIES = 3
 
 
 class Unusable(ValueError):
     """A problem that no conversation can be made from; the text says why."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class Author:
-    """Writes conversations. Everything random is keyed by the seed and the problem's id."""
+    """Writes conversations. Everything random is keyed by the seed and the problem's id. Safe to use from threads."""
 
-    runner: ToolRunner
-    """Runs the tool calls."""
-    faults: FaultsConfig
-    """Share and training of failing first calls."""
-    seed: int
-    """Run seed."""
+    def __init__(self, sandbox: Sandbox, dialogue: DialogueConfig, faults: FaultsConfig, seed: int) -> None:
+        self._runner = ToolRunner(sandbox, dialogue, retries=_TOOL_RETRIES)
+        self._dialogue = dialogue
+        self._faults = faults
+        self._seed = seed
 
     def write(self, problem: Problem) -> Conversation:
         """The conversation of one problem: reasoning, call, real output, answer; perhaps a mended fault first.
@@ -49,10 +52,10 @@ class Author:
         ``EnvironmentMissing`` if the sandbox fails.
         """
         family, params = _family_of(problem)
-        rng = generator(self.seed, "conversation", problem.id)
+        rng = generator(self._seed, "conversation", problem.id)
         code = family.fill(rng.choice(family.programs), params)
         reason = family.fill(rng.choice(family.reasons), params)
-        faulty = rng.random() < self.faults.share
+        faulty = rng.random() < self._faults.share
         opening = self._fault(problem, code, reason, rng) if faulty else None
         messages: list[Message] = []
         fault = None
@@ -69,10 +72,11 @@ class Author:
 
     def _solved(self, problem: Problem, code: str, reason: str, *, first: bool) -> list[Message]:
         arguments = arguments_text(code)
-        answer = self.runner.run(arguments)
-        if answer.outcome != "ok" or answer.stdout.strip() != problem.answer:
-            raise Unusable(f"the program gave {answer.text[:200]!r}, not {problem.answer}")
-        return _turn("call-1" if first else "call-2", reason, arguments, answer, train=None)
+        result = self._run(arguments)
+        expected = self._text_of(f"{problem.answer}\n")
+        if result.output != expected:
+            raise Unusable(f"the program's response is {result.output!r}, not {expected!r}")
+        return _turn("call-1" if first else "call-2", reason, arguments, result, train=None)
 
     def _fault(
         self, problem: Problem, code: str, reason: str, rng: random.Random
@@ -82,10 +86,33 @@ class Author:
             arguments = fault.arguments(code, rng)
             if arguments is None:
                 continue
-            answer = self.runner.run(arguments)
-            if _failed_as(answer, fault.outcome):
-                return fault, _turn("call-1", reason, arguments, answer, train=None if self.faults.train else False)
+            result = self._run(arguments)
+            silent = result.outcome == "ok" and result.output == self._text_of("")
+            if result.outcome == fault.outcome or (fault.outcome == "silent" and silent):
+                return fault, _turn("call-1", reason, arguments, result, train=None if self._faults.train else False)
         return None
+
+    def _run(self, arguments: str) -> CallResult:
+        """What becomes of a call written with these arguments, parsed as a model's call is.
+
+        An outcome that hangs on the clock is tried again: these programs are short, so the machine was busy,
+        and the same command must give the same data.
+        """
+        call = parse_calls(format_call(PYTHON_TOOL, arguments))[0]
+        seed = derive_seed(self._seed, "conversation-tool", arguments)
+        result = self._runner.start(call, seed).result()
+        for _ in range(_TOOL_RETRIES):
+            if result.outcome not in CLOCK_DEPENDENT:
+                break
+            result = self._runner.start(call, seed).result()
+        if result.outcome in INFRASTRUCTURE or result.output is None:
+            raise EnvironmentMissing(
+                f"the sandbox failed: {result.outcome}: {result.detail}", hint="rstar2 doctor says what it has"
+            )
+        return result
+
+    def _text_of(self, stdout: str) -> str:
+        return outcome_text(Outcome(kind="ok", stdout=stdout), self._dialogue)
 
 
 def write_all(
@@ -132,18 +159,12 @@ def _family_of(problem: Problem) -> tuple[Family, Params]:
     return family, params
 
 
-def _turn(call_id: str, reason: str, arguments: str, answer: Answer, *, train: bool | None) -> list[Message]:
+def _turn(call_id: str, reason: str, arguments: str, result: CallResult, *, train: bool | None) -> list[Message]:
     call = ToolCall(id=call_id, name=PYTHON_TOOL, arguments=arguments)
     return [
         Message(role="assistant", content=f"{reason}</reason>", tool_calls=[call], train=train),
-        Message(role="tool", content=answer.text, tool_call_id=call_id),
+        Message(role="tool", content=result.output or "", tool_call_id=call_id),
     ]
-
-
-def _failed_as(answer: Answer, wanted: str) -> bool:
-    if wanted == "silent":
-        return answer.outcome == "ok" and not answer.stdout.strip()
-    return answer.outcome == wanted
 
 
 def _boxed(answer: str) -> str:

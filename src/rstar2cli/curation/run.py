@@ -51,12 +51,11 @@ def _records(
         return
     # Here: only conversations need the sandbox and the dialogue.
     from rstar2cli.curation.conversations import Author, write_all
-    from rstar2cli.curation.toolrun import ToolRunner
     from rstar2cli.sandbox.local import LocalSandbox
 
     sandbox = LocalSandbox(config.sandbox)
     try:
-        author = Author(runner=ToolRunner(sandbox, config.dialogue), faults=config.faults, seed=seed)
+        author = Author(sandbox, config.dialogue, config.faults, seed)
         workers = config.sandbox.workers or process.cores()
         yield from write_all(problems, author, workers=workers, on_reject=on_reject)
     finally:

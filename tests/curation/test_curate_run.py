@@ -1,0 +1,103 @@
+"""The stage as a whole: the same command gives the same data, stopped runs go on, errors have their codes."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from rstar2cli.core.errors import Stopped
+from rstar2cli.curation.config import CurateConfig
+from rstar2cli.curation.run import curate
+from rstar2cli.records import Problem
+from rstar2cli.shards.digest import data_digest
+from rstar2cli.shards.lineage import Lineage
+from rstar2cli.shards.reader import read_records
+from rstar2cli.shards.writer import open_writer
+
+LINEAGE = Lineage(command=[], config={}, inputs={})
+
+
+def rstar2(*arguments, stdin=""):
+    return subprocess.run(
+        [sys.executable, "-m", "rstar2cli", "curate", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        input=stdin,
+        timeout=120,
+        check=False,
+    )
+
+
+def write(out, stop_after=None, resume=False):
+    with open_writer(str(out), Problem, lineage=LINEAGE, config={}, resume=resume) as writer:
+        done = writer.existing("id") if resume else set()
+        made = curate(["synth:"], CurateConfig(), seed=4, limit=40, on_reject=pytest.fail, done=done)
+        for number, record in enumerate(made):
+            if number == stop_after:
+                raise Stopped("enough")
+            writer.write(record)
+
+
+def test_a_stopped_run_goes_on_to_the_same_data(tmp_path):
+    write(tmp_path / "whole")
+    with pytest.raises(Stopped):
+        write(tmp_path / "parts", stop_after=13)
+    write(tmp_path / "parts", resume=True)
+    assert data_digest([str(tmp_path / "parts")]) == data_digest([str(tmp_path / "whole")])
+
+
+def test_the_same_command_gives_the_same_digest_and_another_seed_another(tmp_path):
+    digests = []
+    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
+        done = rstar2("synth:", "--limit", 50, "--seed", seed, "-o", tmp_path / name)
+        assert (done.returncode, done.stdout) == (0, f"{tmp_path / name}\n"), done.stderr
+        digests.append(data_digest([str(tmp_path / name)]))
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_the_stream_is_a_prefix_and_flows_into_another_curate():
+    eight = rstar2("synth:", "--limit", 8, "-o", "-", "-q")
+    sixteen = rstar2("synth:", "--limit", 16, "-o", "-", "-q")
+    assert eight.returncode == 0
+    assert sixteen.stdout.startswith(eight.stdout)
+    again = rstar2("-", "-o", "-", "-q", stdin=eight.stdout)
+    assert again.stdout == eight.stdout
+
+
+def test_rejects_lie_beside_the_output_and_decide_the_exit_code(tmp_path):
+    raw = tmp_path / "raw.jsonl"
+    raw.write_text('{"question": "a", "answer": "1"}\n{"question": "b", "answer": "1/2"}\n')
+    done = rstar2(raw, "-o", tmp_path / "out")
+    assert done.returncode == 3
+    assert "1 of 2 input rows rejected" in done.stderr
+    (reject,) = [json.loads(line) for line in (tmp_path / "out" / "rejects.jsonl").read_text().splitlines()]
+    assert (reject["line"], reject["reason"]) == (2, "the answer is no integer: '1/2'")
+    assert len(list(read_records([str(tmp_path / "out")], Problem))) == 1
+    assert rstar2(raw, "-o", tmp_path / "more", "--max-rejects", 0.5).returncode == 0
+    assert rstar2(raw, "-o", tmp_path / "any", "--set", "answer_kind=any").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["synth:coin"], 2, "did you mean 'coins'"),
+        (["synth:", "--set", "slpit=train"], 2, "did you mean 'split'"),
+        (["synth:", "--set", "faults.share=2"], 2, "faults.share must be from 0 to 1"),
+        (["none.jsonl"], 4, "none.jsonl: no such file"),
+    ],
+)
+def test_errors_have_their_code_and_leave_no_output(tmp_path, arguments, code, message):
+    out = tmp_path / "out"
+    done = rstar2(*arguments, "-o", out)
+    assert (done.returncode, out.exists()) == (code, False)
+    assert message in done.stderr
+
+
+def test_a_dry_run_says_what_would_be_made_and_writes_nothing(tmp_path):
+    done = rstar2("synth:", "--limit", 5, "--as", "conversations", "-o", tmp_path / "out", "--dry-run", "--json")
+    shown = json.loads(done.stdout)
+    assert shown["records"] == "conversation/1"
+    assert shown["sources"] == ["synth: 5 problems of 22 families"]
+    assert shown["config"]["emit"] == "conversations"
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,97 @@
+"""``rstar2 eval``: measure a model on problems."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import tempfile
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rstar2cli.cli.options import Model
+from rstar2cli.cli.stage import Stage, stage
+from rstar2cli.evals.config import EvalConfig
+
+if TYPE_CHECKING:
+    from rstar2cli.evals.run import EvalResult
+    from rstar2cli.records import Problem, Score
+    from rstar2cli.shards.writer import Writer
+
+Samples = Annotated[
+    int | None,
+    typer.Option(
+        "--samples", min=1, help="Samples of each problem; short for --set rollout.samples=….", show_default=False
+    ),
+]
+
+
+@stage(
+    config=EvalConfig,
+    examples=[
+        "rstar2 eval runs/smoke/heldout -m runs/smoke/rl -o runs/smoke/eval-rl --samples 1",
+        "rstar2 eval problems.jsonl -m MODEL -o out --set rollout.sampling.temperature=0 --json",
+    ],
+)
+def main(run: Stage[EvalConfig], model: Model, samples: Samples = None) -> None:
+    """Measure a model on problems: pass@1 with its interval, tool errors, length, turns.
+
+    OUT gets one score a sample, OUT/trajectories what the model did, OUT/result.json the figures.
+    Undecided samples (our failures) count as not correct and are shown beside the score.
+    """
+    from rstar2cli.policy.digest import checkpoint_digest
+    from rstar2cli.policy.load import resolve_model
+    from rstar2cli.records import Problem, Score
+
+    if samples is not None:
+        rollout = dataclasses.replace(run.config.rollout, samples=samples)
+        run.config = dataclasses.replace(run.config, rollout=rollout)
+    problems = list(run.read(Problem))
+    digest = checkpoint_digest(resolve_model(model))
+    if run.dry_run:
+        made = len(problems) * run.config.rollout.samples
+        most = made * run.config.rollout.max_response
+        run.plan(model=f"{model} ({digest})", problems=len(problems), trajectories=made, most_tokens=most)
+        return
+    with run.writer(Score, model=digest) as writer:
+        result = _evaluate(run, problems, model, digest, writer)
+    if not run.quiet:
+        print(_line(result), file=sys.stderr)
+    run.finish(**result.to_dict())
+
+
+def _evaluate(
+    run: Stage[EvalConfig], problems: list[Problem], model: str, digest: str, writer: Writer[Score]
+) -> EvalResult:
+    from rstar2cli.evals.run import run_eval
+    from rstar2cli.shards.writer import is_file_name
+
+    lasting = run.out != "-" and not is_file_name(run.out)
+    with tempfile.TemporaryDirectory(prefix="rstar2-eval-") as scratch:
+        result = run_eval(
+            problems,
+            model,
+            run.config,
+            writer,
+            directory=run.out if lasting else scratch,
+            lineage=run.lineage(digest),
+            resolved={**run.resolved(), "model": digest},
+            seed=run.seed,
+            resume=run.resume and lasting,
+            overwrite=run.overwrite and lasting,
+            progress=run.progress,
+        )
+    if result.too_long:
+        run.warn(f"{len(result.too_long)} problems have prompts over rollout.max_prompt and count as undecided")
+    return result
+
+
+def _line(result: EvalResult) -> str:
+    """The score in one line, for people."""
+    figures = result.summary
+    more = "" if figures.pass_at_k is None else f", pass@{figures.k} {figures.pass_at_k:.3f}"
+    undecided = f", {figures.undecided} undecided" if figures.undecided else ""
+    return (
+        f"pass@1 {figures.pass_at_1:.3f} (95% interval {figures.low:.3f} to {figures.high:.3f}){more}: "
+        f"{figures.problems} problems, {figures.samples} samples{undecided}"
+    )

@@ -1,0 +1,211 @@
+"""An evaluation: sample every problem, grade, score, sum up.
+
+The trajectories are what lasts: they are written as they finish, and a stopped evaluation
+goes on from them. Scores are derived from the finished trajectories, in the order of the
+problems, so that they do not depend on the order of arrival.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rstar2cli.core.errors import InputMissing
+from rstar2cli.core.progress import Progress, ProgressFn, silent
+from rstar2cli.dialogue.dialogue import Dialogue
+from rstar2cli.engines.build import build_engine
+from rstar2cli.evals.config import EvalConfig
+from rstar2cli.policy.load import load_tokenizer
+from rstar2cli.records import Problem, Score, Trajectory
+from rstar2cli.rollout.collector import collect
+from rstar2cli.sandbox.local import LocalSandbox
+from rstar2cli.shards.atomic import write_bytes
+from rstar2cli.shards.lineage import Lineage
+from rstar2cli.shards.reader import read_records
+from rstar2cli.shards.writer import Writer, open_writer
+from rstar2cli.stats.scores import METRIC, ScoreSummary, score_of, summarize
+
+RESULT = "result.json"
+"""The figures of an evaluation, in its directory."""
+TOO_LONG = "prompt_too_long"
+"""`detail.finish` of the scores of a problem whose prompt does not fit."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvalResult:
+    """What an evaluation came to."""
+
+    summary: ScoreSummary
+    """Figures over all problems."""
+    benchmarks: dict[str, ScoreSummary]
+    """The same for each benchmark by itself."""
+    too_long: list[str]
+    """Ids of problems whose prompt does not fit; they count as undecided."""
+    lost: int
+    """Samples lost to failures of ours; they are among the undecided."""
+    resumed: int
+    """Samples that an earlier run of the command had made."""
+    seconds: float
+    """Wall time of the sampling in this run of the command, model loading included."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Flat JSON-ready figures; the benchmarks below ``benchmarks``."""
+        values = dataclasses.asdict(self)
+        return {**values.pop("summary"), **values}
+
+
+def run_eval(
+    problems: Sequence[Problem],
+    model: str,
+    config: EvalConfig,
+    scores: Writer[Score],
+    *,
+    directory: str,
+    lineage: Lineage,
+    resolved: dict[str, Any],
+    seed: int = 0,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: ProgressFn = silent,
+) -> EvalResult:
+    """Sample ``config.rollout.samples`` answers of ``model`` to every problem and write their scores.
+
+    ``directory`` gets ``trajectories`` (with ``resume`` only missing ones are made) and
+    ``result.json``. ``resolved`` is the configuration written beside the trajectories; with the
+    model's digest in it another model is refused on resume. Raises ``InputMissing`` without
+    problems, ``Stopped`` after a signal or too many losses, and what engine, model and writer raise.
+    """
+    if not problems:
+        raise InputMissing("no problems to evaluate on", hint="look at the input with: rstar2 head IN")
+    begun = time.monotonic()
+    kept = str(Path(directory) / "trajectories")
+    with open_writer(
+        kept,
+        Trajectory,
+        lineage=lineage,
+        config=resolved,
+        resume=resume,
+        overwrite=overwrite,
+        rows_per_part=config.rollout.save_every,
+    ) as writer:
+        resumed = writer.rows_done
+        if not writer.complete:
+            _sample(problems, model, config, writer, seed, progress)
+        seconds = _seconds_before(directory) if writer.complete else time.monotonic() - begun
+    made = score_all(read_records([kept], Trajectory), problems, config)
+    if not scores.complete:
+        _write_missing(made, scores)
+    result = report(made, resumed=resumed, seconds=seconds, seed=seed)
+    text = json.dumps(result.to_dict(), indent=2, ensure_ascii=False)
+    write_bytes(Path(directory) / RESULT, text.encode() + b"\n")
+    return result
+
+
+def _write_missing(made: Sequence[Score], writer: Writer[Score]) -> None:
+    """Scores are derived anew after a stop: those in finished parts are the same and stay."""
+    for score in made[writer.rows :]:
+        writer.write(score)
+
+
+def _seconds_before(directory: str) -> float:
+    """Wall time that the earlier run of the command recorded; 0 if it was stopped before it could."""
+    path = Path(directory) / RESULT
+    return float(json.loads(path.read_text(encoding="utf-8"))["seconds"]) if path.is_file() else 0.0
+
+
+def score_all(trajectories: Iterable[Trajectory], problems: Sequence[Problem], config: EvalConfig) -> list[Score]:
+    """One score a sample, problems in their order; undecided ones for problems without trajectories."""
+    held: dict[int, list[tuple[int, Score]]] = {}
+    for trajectory in trajectories:
+        score = score_of(trajectory, config.benchmark or trajectory.source)
+        held.setdefault(trajectory.slot, []).append((trajectory.sample, score))
+    made: list[Score] = []
+    for slot, problem in enumerate(problems):
+        own = sorted(held.get(slot, []), key=lambda item: item[0])
+        made += [score for _, score in own] or _unsampled(problem, config)
+    return made
+
+
+def report(
+    scores: Sequence[Score],
+    *,
+    resumed: int = 0,
+    seconds: float = 0.0,
+    seed: int = 0,
+) -> EvalResult:
+    """The figures of finished scores, together and by benchmark."""
+    by_benchmark: dict[str, list[Score]] = {}
+    for score in scores:
+        by_benchmark.setdefault(score.benchmark, []).append(score)
+    return EvalResult(
+        summary=summarize(scores, _problem, seed=seed),
+        benchmarks={name: summarize(own, _problem, seed=seed) for name, own in by_benchmark.items()},
+        too_long=list(dict.fromkeys(s.problem_id for s in scores if s.detail.get("finish") == TOO_LONG)),
+        lost=sum(score.detail.get("finish") == "lost" for score in scores),
+        resumed=resumed,
+        seconds=seconds,
+    )
+
+
+def _sample(
+    problems: Sequence[Problem],
+    model: str,
+    config: EvalConfig,
+    writer: Writer[Trajectory],
+    seed: int,
+    progress: ProgressFn,
+) -> None:
+    """Make the trajectories that are missing."""
+    done = writer.existing("id") if writer.rows_done else set()
+    dialogue = Dialogue(load_tokenizer(model), config.rollout.dialogue)
+    engine = build_engine(config.rollout.engine, model)
+    try:
+        sandbox = LocalSandbox(config.rollout.sandbox)
+        try:
+            collect(
+                problems,
+                engine,
+                sandbox,
+                dialogue,
+                config.rollout,
+                writer.write,
+                _renamed(progress),
+                seed=seed,
+                done=done,
+                on_wave=writer.end_part,
+            )
+        finally:
+            sandbox.close()
+    finally:
+        engine.close()
+
+
+def _unsampled(problem: Problem, config: EvalConfig) -> list[Score]:
+    return [
+        Score(
+            benchmark=config.benchmark or problem.source,
+            problem_id=problem.id,
+            sample=sample,
+            metric=METRIC,
+            value=None,
+            verdict="undecided",
+            detail={"finish": TOO_LONG},
+        )
+        for sample in range(config.rollout.samples)
+    ]
+
+
+def _problem(score: Score) -> tuple[str, str]:
+    return score.benchmark, score.problem_id
+
+
+def _renamed(progress: ProgressFn) -> ProgressFn:
+    def report_as_eval(step: Progress) -> None:
+        progress(dataclasses.replace(step, task="eval"))
+
+    return report_as_eval

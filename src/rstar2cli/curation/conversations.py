@@ -25,7 +25,7 @@ from rstar2cli.sandbox.outcome import CLOCK_DEPENDENT, INFRASTRUCTURE, Outcome, 
 from rstar2cli.shards.rejects import Reject
 
 _CLOSINGS = (
-    "The program prints {answer}.",
+    "It prints {answer}.",
     "The output is {answer}.",
     "So the answer is {answer}.",
 )

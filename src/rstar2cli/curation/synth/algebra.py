@@ -56,9 +56,9 @@ LINEAR_SYSTEM = Family(
         " if $a * x + $b * y == $c and $d * x - $e * y == $f][0])",
     ),
     reasons=(
-        "I search all x and y below 100 that satisfy both equations and print $asked.",
-        "Both unknowns are small, so two loops find them; then I compute $asked.",
-        "Try every pair (x, y) in the two equations and give $asked.",
+        "I search x and y in both equations.",
+        "Two loops find x and y; then $asked.",
+        "I try all pairs and print $asked.",
     ),
 )
 
@@ -101,9 +101,9 @@ POLYNOMIAL_SUM = Family(
         "total = 0\nfor x in range($low, $high + 1):\n    total += $a * x * x + $b * x + $c\nprint(total)",
     ),
     reasons=(
-        "I evaluate the polynomial for x from $low to $high and add the values.",
-        "Sum $a * x^2 + $b * x + $c over the range, $high included.",
-        "A loop over x = $low to $high adds up f(x).",
+        "I add f(x) from $low to $high.",
+        "I sum the polynomial over the range.",
+        "A loop adds the values, $high included.",
     ),
 )
 
@@ -142,9 +142,9 @@ ROOTS_MOD = Family(
         "        total += x\nprint(total)",
     ),
     reasons=(
-        "I test x from 1 to $n and add those where the value is divisible by $m.",
-        "The condition is (x^2 + $b x + $c) % $m == 0; I sum the x that meet it.",
-        "Check every x up to $n in the quadratic modulo $m.",
+        "I test every x and add those that fit.",
+        "I sum the x whose value $m divides.",
+        "Check each x modulo $m and add.",
     ),
 )
 

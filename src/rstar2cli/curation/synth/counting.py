@@ -48,15 +48,14 @@ COINS = Family(
         "Find the number of ways to write $n as a sum of any number of $a's, $b's and $c's, ignoring order.",
     ),
     programs=(
-        "count = 0\nfor x in range(0, $n + 1, $a):\n    for y in range(0, $n - x + 1, $b):\n"
-        "        if ($n - x - y) % $c == 0:\n            count += 1\nprint(count)",
+        "n = $n\nprint(sum(1 for x in range(0, n + 1, $c) for y in range(0, n + 1 - x, $b) if (n - x - y) % $a == 0))",
         "ways = [1] + [0] * $n\nfor c in ($a, $b, $c):\n    for t in range(c, $n + 1):\n"
         "        ways[t] += ways[t - c]\nprint(ways[$n])",
     ),
     reasons=(
-        "I try every amount paid with $a and with $b and see whether $c fits the rest.",
-        "Only the numbers of each kind matter, so I count the combinations that make $n.",
-        "Count the ways to build $n from $a, $b and $c.",
+        "I try all amounts of two kinds and test the third.",
+        "I count the ways to build $n.",
+        "Loops over the coins count the ways.",
     ),
 )
 
@@ -97,9 +96,9 @@ SUBSETS = Family(
         "    if sum(s) % $m == 0:\n        count += 1\nprint(count)",
     ),
     reasons=(
-        "I go over all combinations of $k numbers from 1 to $n and test the sum.",
-        "itertools.combinations lists the choices; I count sums divisible by $m.",
-        "Each choice of $k numbers counts if its sum is a multiple of $m.",
+        "I test the sum of every combination of $k.",
+        "combinations lists the choices; I count.",
+        "I count choices with sum divisible by $m.",
     ),
 )
 
@@ -141,14 +140,14 @@ TRIANGLES = Family(
         " How many different triangles are possible?",
     ),
     programs=(
-        "count = 0\nfor a in range($a, $p):\n    for b in range(a, $p - a):\n        c = $p - a - b\n"
-        "        if b <= c < a + b:\n            count += 1\nprint(count)",
+        "count = 0\nfor a in range($a, $p):\n    for b in range(a, $p - a):\n"
+        "        if b <= $p - a - b < a + b:\n            count += 1\nprint(count)",
         "print(sum(1 for a in range($a, $p) for b in range(a, $p - a) if b <= $p - a - b < a + b))",
     ),
     reasons=(
-        "With a <= b <= c and c = $p - a - b, I count the pairs with a + b > c.",
-        "I loop over the two shorter sides from $a and check the triangle inequality.",
-        "The third side follows from the perimeter $p, so two loops are enough.",
+        "I loop over two sides and check the third.",
+        "The third side follows; I test a + b > c.",
+        "I count sides a <= b <= c from $a.",
     ),
 )
 

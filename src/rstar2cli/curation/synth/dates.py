@@ -65,9 +65,9 @@ DAYS_BETWEEN = Family(
         "from datetime import date\na = date($y, $m, $d)\nb = date($v, $n, $e)\nprint((b - a).days)",
     ),
     reasons=(
-        "The datetime module subtracts the two dates: $month is month $m and $until is month $n.",
-        "$month $d, $y is date($y, $m, $d); I subtract it from the later date.",
-        "I build both dates and print the difference in days.",
+        "I subtract the two dates.",
+        "$month is month $m and $until is month $n.",
+        "datetime gives the difference in days.",
     ),
 )
 
@@ -111,9 +111,9 @@ WEEKDAY_COUNT = Family(
         "        if date(y, m, $d).weekday() == $w:\n            count += 1\nprint(count)",
     ),
     reasons=(
-        "In datetime Monday is 0, so $weekday is $w. I test day $d of every month.",
-        "I go through all months from $y to $v and count weekday() == $w for $weekday.",
-        "$weekday has the number $w; I count the months whose day $d matches.",
+        "Monday is 0, so $weekday is $w.",
+        "I test day $d of every month for weekday $w.",
+        "I count the months; $weekday is number $w.",
     ),
 )
 

@@ -50,9 +50,9 @@ DIGIT_SUM_COUNT = Family(
         "        count += 1\nprint(count)",
     ),
     reasons=(
-        "For every number up to $n I add its digits and count those with sum $s.",
-        "Turning a number into a string gives its digits; I count digit sums equal to $s.",
-        "Count the i from 1 to $n whose digits add up to $s.",
+        "I count the numbers with digit sum $s.",
+        "Strings give the digits; I count sums of $s.",
+        "I add the digits of each number and count.",
     ),
 )
 
@@ -89,9 +89,9 @@ DIGIT_CONTAINS = Family(
         "total = 0\nfor i in range(1, $n + 1):\n    if '$d' in str(i):\n        total += i\nprint(total)",
     ),
     reasons=(
-        "I look for the digit $d in the text of each number up to $n and add the hits.",
-        "A number contains the digit if '$d' is in str(i). I sum those up to $n.",
-        "Sum over i from 1 to $n where the digit $d occurs.",
+        "I add the numbers whose text has a $d.",
+        "I look for the digit in str(i) and sum.",
+        "Sum all i that contain the digit.",
     ),
 )
 

@@ -42,9 +42,9 @@ LATTICE_CIRCLE = Family(
         "            count += 1\nprint(count)",
     ),
     reasons=(
-        "I test all integer points with coordinates from -40 to 40, which covers the disk.",
-        "Two loops over x and y count the points with x^2 + y^2 <= $n.",
-        "The coordinates are at most the root of $n, below 40, in size.",
+        "I test all points from -40 to 40.",
+        "Two loops count the points in the disk.",
+        "I count x, y with x^2 + y^2 <= $n.",
     ),
 )
 
@@ -75,9 +75,9 @@ LATTICE_TRIANGLE = Family(
         "            count += 1\nprint(count)",
     ),
     reasons=(
-        "I count all pairs x, y from 1 with $a * x + $b * y <= $c.",
-        "Both numbers start at 1 and stay below $c, so two loops count the pairs.",
-        "Test each point with positive coordinates against the bound $c.",
+        "I count all pairs from 1 within the bound.",
+        "Both numbers start at 1; I test the sum.",
+        "Two loops count the pairs.",
     ),
 )
 
@@ -124,9 +124,9 @@ GRID_PATHS = Family(
         "    return 1 if x + y == 0 else f(x - 1, y) + f(x, y - 1)\nprint(f($m, $n))",
     ),
     reasons=(
-        "I count the paths to ($m, $n) that never use the point ($p, $q).",
-        "All paths minus those through ($p, $q), or a recursion that skips the point.",
-        "Each path arrives from the left or from below; the blocked point has no paths.",
+        "I count the paths that skip ($p, $q).",
+        "All paths minus those through the point.",
+        "The blocked point must not be used.",
     ),
 )
 

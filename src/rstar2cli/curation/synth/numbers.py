@@ -44,9 +44,9 @@ GCD_LCM = Family(
         "import math\ng = math.gcd($a, $b)\nprint(g + $a * $b // g)",
     ),
     reasons=(
-        "I compute the gcd and the lcm of $a and $b and add them.",
-        "The math module gives the greatest common divisor; the lcm is the product over it.",
-        "gcd plus lcm of $a and $b is what I need.",
+        "I add the gcd and the lcm.",
+        "The math module gives both; I add them.",
+        "I compute gcd plus lcm.",
     ),
 )
 
@@ -95,9 +95,9 @@ DIVISOR_SUM = Family(
         "        total += d\nprint(total)",
     ),
     reasons=(
-        "I go through all d up to $n that divide $n and add the $parity ones.",
-        "A divisor d has $n % d equal to 0, and an $parity one has d % 2 equal to $rest.",
-        "Test every candidate divisor and sum those that are $parity.",
+        "I sum the $parity divisors in a loop.",
+        "I test every d that divides $n and is $parity.",
+        "Add all $parity d that divide the number.",
     ),
 )
 
@@ -131,9 +131,9 @@ POWER_MOD = Family(
         "print($a ** $b % $m)",
     ),
     reasons=(
-        "Python can compute $a to the power $b modulo $m directly.",
-        "I need $a ** $b and its remainder by $m.",
-        "Modular exponentiation with base $a, exponent $b, modulus $m.",
+        "I compute the power modulo $m.",
+        "Python does modular powers directly.",
+        "I take the power and its remainder.",
     ),
 )
 
@@ -173,9 +173,9 @@ TWO_REMAINDERS = Family(
         "for n in range(1, $m * $k + 1):\n    if n % $m == $r and n % $k == $s:\n        print(n)\n        break",
     ),
     reasons=(
-        "I count n up until n % $m is $r and n % $k is $s.",
-        "Both remainders must fit, so I search from 1 for the first such n.",
-        "A search below $m * $k is enough to find the number.",
+        "I search for the first n with both remainders.",
+        "I count up until both remainders fit.",
+        "Both remainders must match, so I search.",
     ),
 )
 

@@ -69,9 +69,9 @@ RECURRENCE = Family(
         "x = [$a, $b]\nwhile len(x) < $n:\n    x.append($p * x[-1] + $q * x[-2])\nprint(x[$n - 1] % $m)",
     ),
     reasons=(
-        "I start from $a and $b, apply the rule up to term $n and take it modulo $m.",
-        "The next term is $p * y + $q * x for the last two terms x and y.",
-        "Build the sequence step by step and reduce term $n modulo $m.",
+        "I apply the rule up to term $n.",
+        "I build the terms and reduce modulo $m.",
+        "Each step uses the last two terms.",
     ),
 )
 
@@ -125,9 +125,9 @@ COLLATZ = Family(
         "print(sum(terms))",
     ),
     reasons=(
-        "I follow the rule from $n down to 1 and add every term.",
-        "Even numbers are halved, odd ones become 3n + 1. I sum the terms until 1.",
-        "A while loop runs the Collatz steps and keeps the total.",
+        "I follow the rule and add every term.",
+        "I sum the terms until 1.",
+        "A while loop does the steps and the sum.",
     ),
 )
 

@@ -47,9 +47,9 @@ MULTIPLES_SUM = Family(
         "total = 0\nfor i in range(1, $n):\n    if i % $a == 0 or i % $b == 0:\n        total += i\nprint(total)",
     ),
     reasons=(
-        "I add every number below $n that is divisible by $a or by $b.",
-        "A loop over the numbers below $n can test both divisors and sum the hits.",
-        "The sum runs over all i < $n with i divisible by $a or $b.",
+        "I add the numbers below $n that $a or $b divides.",
+        "I test both divisors and sum the hits.",
+        "Divisible by $a or by $b: a loop adds them.",
     ),
 )
 
@@ -78,9 +78,9 @@ DIVISIBLE_NOT = Family(
         "total = 0\nfor i in range(1, $n + 1):\n    if i % $a == 0 and i % $b != 0:\n        total += i\nprint(total)",
     ),
     reasons=(
-        "I add the numbers from 1 to $n that $a divides and $b does not.",
-        "Two conditions: divisible by $a, not divisible by $b. I sum up to $n inclusive.",
-        "Check each number up to $n: it must be a multiple of $a and no multiple of $b.",
+        "I add multiples of $a that $b does not divide.",
+        "Two conditions to test, up to $n inclusive.",
+        "Keep multiples of $a, skip multiples of $b.",
     ),
 )
 
@@ -119,9 +119,9 @@ PRIME_SUM = Family(
         "        total += n\nprint(total)",
     ),
     reasons=(
-        "I test each number from $low to $high for being prime and add the primes.",
-        "A number is prime if nothing from 2 up divides it. I sum those in the range.",
-        "Trial division over $low to $high finds the primes to add.",
+        "I test each number for being prime and add.",
+        "I add the primes by trial division.",
+        "A prime has no divisor from 2 up; I sum them.",
     ),
 )
 

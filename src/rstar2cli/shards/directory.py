@@ -46,6 +46,8 @@ class DirectoryWriter(Writer[R]):
         self._lineage = lineage
         self._rows_per_part = rows_per_part
         self._parts: list[Part] = []
+        self._loaded: list[Part] = []
+        self._replaced: Part | None = None
         self._part: PartFile[R] | None = None
         if _holds_something(path) and not (resume or overwrite):
             raise _exists(path)
@@ -78,7 +80,7 @@ class DirectoryWriter(Writer[R]):
     def existing(self, field: str) -> set[Any]:
         """Values of a column in the parts that ``rows_done`` counts."""
         values: set[Any] = set()
-        for part in self._parts:
+        for part in self._loaded:
             for batch in parquet.batches(self._path / part.name, [field]):
                 values.update(batch.column(0).to_pylist())
         return values
@@ -106,6 +108,7 @@ class DirectoryWriter(Writer[R]):
         elif (journal := files.read_journal(self._path)) is not None:
             self._check_kind(journal.record)
             self._parts = self._sound(journal.parts)
+        self._loaded = list(self._parts)
         self.rows = self.rows_done = sum(part.rows for part in self._parts)
         if not self.complete:
             self._remove(keep={part.name for part in self._parts})
@@ -145,8 +148,6 @@ class DirectoryWriter(Writer[R]):
             self._part.write(record)
             self.rows += 1
         self._replaced = last
-
-    _replaced: Part | None = None
 
     def _new_part(self) -> PartFile[R]:
         name = f"part-{len(self._parts):05d}.parquet"

@@ -18,6 +18,7 @@ from rstar2cli.core.errors import DataError, InputMissing
 MAX_LINE_BYTES = 16 << 20
 """Longest line that is read; longer ones are rejected without being held in memory."""
 _BLOCK = 1 << 20
+_HEAD = 4096
 _GZIP, _ZSTD, PARQUET_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
 
 
@@ -128,7 +129,8 @@ def _extend(held: bytearray, dropped: int, more: bytes) -> tuple[bytearray, int]
     if dropped:
         return held, dropped + len(more)
     if len(held) + len(more) > MAX_LINE_BYTES:
-        return bytearray(bytes(held[:_BLOCK]) or more[:_BLOCK]), len(held) + len(more)
+        head = bytearray(held[:_HEAD] or more[:_HEAD])
+        return head, len(held) + len(more)
     held += more
     return held, 0
 

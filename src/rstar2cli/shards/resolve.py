@@ -11,7 +11,7 @@ import msgspec
 
 from rstar2cli.core.errors import DataError, InputMissing
 from rstar2cli.shards.lines import PARQUET_MAGIC
-from rstar2cli.shards.manifest import JOURNAL, REJECTS, Manifest, read_manifest
+from rstar2cli.shards.manifest import CONFIG, JOURNAL, MANIFEST, REJECTS, Manifest, read_manifest
 
 STDIN = Path("-")
 ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".parquet")
@@ -54,7 +54,8 @@ def _one(name: str) -> list[Source]:
     if path.exists():
         return [_file(path)]
     if glob.has_magic(name):
-        found = sorted(glob.glob(name, recursive=True))  # noqa: PTH207 - patterns may be absolute
+        matches = glob.glob(name, recursive=True)  # noqa: PTH207 - patterns may be absolute
+        found = sorted(item for item in matches if not is_bookkeeping(Path(item).name))
         if found:
             return [source for item in found for source in _one(item)]
         raise InputMissing(f"{name}: no file matches")
@@ -85,13 +86,22 @@ def _directory(path: Path) -> list[Source]:
     complete = [child for child in sorted(path.iterdir()) if child.is_dir() and read_manifest(child) is not None]
     if complete:
         return [source for child in complete for source in _directory(child)]
-    files = [child for child in sorted(path.iterdir()) if child.name.endswith(ENDINGS) and child.name != REJECTS]
+    files = [child for child in sorted(path.iterdir()) if _is_data(child.name)]
     if not files:
         raise InputMissing(
             f"{path}: no manifest.json and no data files in it",
             hint=f"a directory of {', '.join(ENDINGS)} files can be read, as can what a stage wrote",
         )
     return [_file(child) for child in files]
+
+
+def is_bookkeeping(name: str) -> bool:
+    """Whether a file name is one that writers give to what lies beside the data: no pattern means it."""
+    return name in (MANIFEST, CONFIG, REJECTS) or name.endswith((f".{CONFIG}", f".{REJECTS}"))
+
+
+def _is_data(name: str) -> bool:
+    return name.endswith(ENDINGS) and not name.startswith(".") and not is_bookkeeping(name)
 
 
 def unfinished(path: Path) -> bool:

@@ -15,7 +15,7 @@ from rstar2cli.records.codec import encode_line
 from rstar2cli.shards.atomic import output_error, replacing, write_bytes
 from rstar2cli.shards.lineage import Lineage
 from rstar2cli.shards.lock import OutputLock
-from rstar2cli.shards.manifest import encode
+from rstar2cli.shards.manifest import CONFIG, REJECTS, encode
 from rstar2cli.shards.reader import read_records
 from rstar2cli.shards.writer import Writer
 
@@ -62,7 +62,7 @@ class FileWriter(Writer[R]):
         overwrite: bool,
         rejects: Path | None,
     ) -> None:
-        super().__init__(cls, rejects or path.with_name(path.name + ".rejects.jsonl"))
+        super().__init__(cls, rejects or path.with_name(path.name + "." + REJECTS))
         self._path = path
         self._config = config
         if path.exists() and not (resume or overwrite):
@@ -106,7 +106,7 @@ class FileWriter(Writer[R]):
         if self.complete:
             return
         self._open.close()
-        write_bytes(self._path.with_name(self._path.name + ".config.json"), encode(self._config))
+        write_bytes(self._path.with_name(self._path.name + "." + CONFIG), encode(self._config))
 
     def _abandon(self, keep: bool) -> None:
         if not self.complete:

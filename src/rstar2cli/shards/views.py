@@ -113,24 +113,26 @@ class Database:
         """
         self._check(query)
         failure: list[BaseException] = []
+        done = threading.Event()
 
         def work() -> None:
             try:
                 self._con.execute(query, parameters)
             except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
                 failure.append(error)
+            finally:
+                done.set()
 
-        # In a thread of its own, so that this one can hear a signal and interrupt the query.
-        thread = threading.Thread(target=work, daemon=True)
-        thread.start()
+        # In a thread of its own, so that this one can hear a signal and interrupt the query. Waiting
+        # for an event: a join that a signal interrupts takes the thread for ended (Python 3.11).
+        threading.Thread(target=work, daemon=True).start()
         try:
-            while thread.is_alive():
-                thread.join(_POLL_S)
+            while not done.wait(_POLL_S):
                 if drain.requested():
                     self._con.interrupt()
         except BaseException:
             self._con.interrupt()
-            thread.join()
+            done.wait()
             raise
         if failure:
             drain.check("query interrupted")
@@ -206,7 +208,20 @@ class Database:
 
     def _as_parquet(self, source: Source, cls: type[Record], on_reject: OnReject | None) -> Path:
         if source.parquet and parquet.footer_schema(source.path).equals(arrow_schema(cls)):
-            return source.path.absolute()
+            return self._plainly_named(source.path.absolute())
+        return self._copied(source, cls, on_reject)
+
+    def _plainly_named(self, path: Path) -> Path:
+        """The file under a name that DuckDB does not take for a pattern."""
+        if not re.search(r"[*?\[]", str(path)):
+            return path
+        self._copies += 1
+        link = self._spill / f"link-{self._copies:05d}.parquet"
+        link.symlink_to(path)
+        return link
+
+    def _copied(self, source: Source, cls: type[Record], on_reject: OnReject | None) -> Path:
+        """The rows of any input as a temporary Parquet file with the record's own types."""
         lineage = Lineage(command=[], config={}, inputs={})
         self._copies += 1
         part = PartFile(self._spill / f"rows-{self._copies:05d}.parquet", cls, lineage, 0)
@@ -227,13 +242,8 @@ def _select(cls: type[Record], files: Sequence[Path]) -> str:
         f'"{name}"::JSON AS "{name}"' if field.kind == "json" else f'"{name}"'
         for name, field in field_types(cls).items()
     )
-    names = ", ".join(_quote(_no_glob(str(path))) for path in files)
+    names = ", ".join(_quote(str(path)) for path in files)
     return f"SELECT {columns} FROM read_parquet([{names}])"
-
-
-def _no_glob(path: str) -> str:
-    """A path that DuckDB takes for one file, whatever is in its name."""
-    return re.sub(r"([*?\[])", r"[\1]", path)
 
 
 def _quote(text: str) -> str:

@@ -54,12 +54,14 @@ class Where:
         return [batch[row] for row in self._run(to_table(batch, self._cls), "")]
 
     def _statements_checked(self) -> None:
-        try:
-            statements = self._con.extract_statements(self._query)
-        except duckdb.Error as error:
-            raise self._bad(error) from None
-        if len(statements) != 1:
-            raise UsageError(f"--where {self._expression!r}: not one expression")
+        # Without the parentheses too, so that none in the expression can close ours.
+        for query in (f"SELECT {self._expression}", self._query):
+            try:
+                statements = self._con.extract_statements(query)
+            except duckdb.Error as error:
+                raise self._bad(error) from None
+            if len(statements) != 1:
+                raise UsageError(f"--where {self._expression!r}: not one expression")
 
     def _run(self, table: pa.Table, name: str) -> list[int]:
         numbered = table.append_column(_ROW, pa.array(range(table.num_rows), pa.int64()))

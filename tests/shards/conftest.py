@@ -1,0 +1,8 @@
+"""Sample records and writers with little to say."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "records"))

@@ -1,0 +1,92 @@
+"""The packaged experiments."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from rstar2cli.cli import recipes, smoke
+from rstar2cli.cli.app import load_command, run
+from rstar2cli.core.config import resolve, toml_layer
+
+TOMLS = sorted(recipes.directory().rglob("*.toml"))
+STAGE_OF = {"conversations": "curate", "look": "rollout", "rl": "train_rl"}
+"""Stage of a settings file whose name is not the stage's."""
+
+
+@pytest.mark.parametrize("path", TOMLS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_every_shipped_toml_fits_its_stage(path: Path) -> None:
+    import importlib
+
+    stage = STAGE_OF.get(path.stem, path.stem)
+    module = importlib.import_module(f"rstar2cli.cli.{stage}")
+    resolve(module.main.config, [toml_layer(str(path))])
+
+
+@pytest.mark.parametrize("entry", recipes.recipes(), ids=lambda entry: entry.name)
+def test_every_recipe_is_a_sound_script(entry: recipes.Recipe) -> None:
+    assert entry.summary
+    assert entry.script.stat().st_mode & stat.S_IXUSR
+    subprocess.run(["bash", "-n", str(entry.script)], check=True)
+    assert "set -euo pipefail" in entry.script.read_text()
+
+
+def test_the_lines_of_the_smoke_name_real_commands() -> None:
+    words = [line.split() for line in recipes.recipe("smoke").script.read_text().splitlines()]
+    named = {line[1] for line in words if len(line) > 1 and line[0] in ("rstar2", "stage")}
+    assert {"curate", "sft", "rollout", "train-rl", "eval", "diff", "plot", "show"} <= named
+    for name in named:
+        load_command(name)
+
+
+def test_copy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["recipe", "cp", "smoke", str(tmp_path / "mine")]) == 0
+    script = Path(capsys.readouterr().out.strip())
+    assert script == tmp_path / "mine" / "smoke.sh" and os.access(script, os.X_OK)
+    assert (tmp_path / "mine" / "smoke" / "rl.toml").is_file()
+    assert run(["recipe", "cp", "smoke", str(tmp_path / "mine")]) == 5
+    assert run(["recipe", "cp", "smoke", str(tmp_path / "mine"), "--overwrite"]) == 0
+    assert run(["recipe", "cp", "smokk", str(tmp_path)]) == 2
+    assert "did you mean 'smoke'" in capsys.readouterr().err
+
+
+def script(path: Path, text: str) -> Path:
+    path.write_text("set -euo pipefail\n" + text)
+    return path
+
+
+def test_smoke_passes_settings_and_the_exit_code(tmp_path: Path) -> None:
+    text = f'echo "$RUN $(command -v python)" > {tmp_path}/out; exit 7'
+    assert smoke._run(script(tmp_path / "s.sh", text), {"RUN": "here"}) == 7
+    where, python = (tmp_path / "out").read_text().split()
+    assert where == "here" and Path(python).parent == Path(sys.executable).parent
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_reach_the_stage_that_runs(tmp_path: Path, number: signal.Signals) -> None:
+    stage = tmp_path / "stage.py"
+    stage.write_text(
+        "import signal, sys, time, pathlib\n"
+        "for n in (signal.SIGINT, signal.SIGTERM):\n"
+        f"    signal.signal(n, lambda n, f: (pathlib.Path({str(tmp_path / 'drained')!r}).touch(), sys.exit(7)))\n"
+        f"pathlib.Path({str(tmp_path / 'ready')!r}).touch()\n"
+        "time.sleep(30)\n"
+    )
+    text = f"trap : TERM\n{sys.executable} {stage}\ntouch {tmp_path}/went-on\n"
+
+    def interrupt() -> None:
+        while not (tmp_path / "ready").exists():
+            time.sleep(0.02)
+        os.kill(os.getpid(), number)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    assert smoke._run(script(tmp_path / "s.sh", text), {}) == 7
+    assert (tmp_path / "drained").exists() and not (tmp_path / "went-on").exists()

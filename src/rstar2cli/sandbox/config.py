@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,5 +26,20 @@ class SandboxConfig:
     """Largest file a call may write, in MiB."""
     processes: int = 32
     """Processes and threads a call may have."""
-    isolation: str = "auto"
+    isolation: Literal["auto", "none"] = "auto"
     """Layers to use: `auto` = all that this host has; `none` = limits only."""
+    endpoints: tuple[str, ...] = ()
+    """Address of a `rstar2 sandbox-serve` to use instead of processes of our own (at most one for now)."""
+    token: str = ""
+    """Token of that service, if it asks for one."""
+
+    def __post_init__(self) -> None:
+        for name in ("wall_s", "cpu_s", "memory_mib", "output_mib", "keep_chars", "file_mib", "processes"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"{name} must be positive")
+        if self.workers < 0:
+            raise ValueError("workers must be 0 (as many as cores) or more")
+        if self.memory_mib < 64:
+            raise ValueError("memory_mib must be at least 64: an interpreter needs that much address space")
+        if len(self.endpoints) > 1:
+            raise ValueError("endpoints takes one address; put a load balancer in front of several")

@@ -32,6 +32,8 @@ class Outcome(msgspec.Struct, kw_only=True, frozen=True):
     """Standard error of the user's code; the traceback of an uncaught exception is not in it."""
     error: str | None = None
     """For `error`: `Type at line N: message` and the source line; null otherwise."""
+    traceback: str | None = None
+    """For `error`: the long form, frames of the user's code only; null otherwise."""
     exit_code: int | None = None
     """For `exit`: the status."""
     signal: int | None = None

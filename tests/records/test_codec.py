@@ -99,13 +99,19 @@ def test_line_separators_of_unicode_are_text():
     assert encode_line(record).count(b"\n") == 1
 
 
-@given(st.text(), st.text(), st.lists(st.text()), st.dictionaries(st.text(), st.integers() | st.text() | st.none()))
+VALUES = (
+    st.none()
+    | st.booleans()
+    | st.text()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+)
+
+
+@given(st.text(), st.text(), st.lists(st.text()), st.dictionaries(st.text(), VALUES | st.lists(VALUES)))
 def test_round_trip(prompt, answer, tags, extra):
-    extra = {key: value for key, value in extra.items() if not isinstance(value, int) or abs(value) < 2**63}
     problem = Problem(id="a", source="s", prompt=prompt, answer=answer, tags=tags, extra=extra)
-    encodable = all("\ud800" > char or char > "\udfff" for char in "".join([prompt, answer, *tags, *extra]))
-    if encodable:
-        assert decode_line(encode_line(problem), Problem) == (problem, [])
+    assert decode_line(encode_line(problem), Problem) == (problem, [])
 
 
 def test_kind_comes_first_in_every_row():

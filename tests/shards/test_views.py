@@ -6,6 +6,7 @@ import io
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from records_samples import samples, trajectory
@@ -96,15 +97,15 @@ def test_names_with_glob_signs_and_quotes(tmp_path):
 def test_nothing_but_queries_on_the_views(tmp_path, data, query):
     other = tmp_path / "other.csv"
     other.write_text("a\n1\n")
-    part = f"{data}/part-00000.parquet"
-    before = open(part, "rb").read()
+    part = Path(data) / "part-00000.parquet"
+    before = part.read_bytes()
     with connect({"this": [data]}) as database:
         with pytest.raises(UsageError):
             database.execute(query.format(other=other, part=part)).fetchall()
         assert database.execute("EXPLAIN SELECT * FROM this").fetchall()
         assert database.execute("EXPLAIN ANALYZE SELECT * FROM this").fetchall()
         assert database.execute("SELECT count(*) FROM this").fetchone() == (10,)
-    assert open(part, "rb").read() == before
+    assert part.read_bytes() == before
     assert other.read_text() == "a\n1\n"
 
 

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from rstar2cli.core import drain
+from rstar2cli.core.errors import Stopped
 from rstar2cli.curation.config import CurateConfig, FaultsConfig
 from rstar2cli.curation.faults import FAULTS
 from rstar2cli.curation.run import curate
@@ -117,6 +119,23 @@ def test_problems_without_a_family_or_with_another_answer_are_rejected(tmp_path)
         "the answer",
         "extra.params are none",
     ]
+
+
+def test_a_stop_is_heeded_between_conversations(clean):
+    config = CurateConfig(emit="conversations", faults=FaultsConfig(share=0.0))
+    made = []
+    try:
+        with pytest.raises(Stopped):
+            for conversation in curate(["synth:"], config, seed=0, limit=22, on_reject=pytest.fail):
+                made.append(conversation)
+                if len(made) == 3:
+                    drain.request("SIGTERM")
+    finally:
+        drain.reset()
+    assert made == clean[:3]
+    done = {conversation.id for conversation in made}
+    rest = curate(["synth:"], config, seed=0, limit=22, on_reject=pytest.fail, done=done)
+    assert made + list(rest) == clean
 
 
 def test_calls_parse_as_a_model_s_would(clean):

@@ -10,8 +10,9 @@ import typer
 from rstar2cli.cli.stage import Stage, stage
 from rstar2cli.curation.config import CurateConfig
 
+_PROBLEMS_PER_PART = 16384
 _CONVERSATIONS_PER_PART = 512
-"""Each costs a run of its program: what a killed stage may lose."""
+"""Each costs a run of its program: a part is what a killed stage may lose."""
 
 As = Annotated[
     Literal["problems", "conversations"] | None,
@@ -44,8 +45,8 @@ def main(run: Stage[CurateConfig], as_: As = None) -> None:
     if run.dry_run:
         run.plan(inputs=run.inputs, out=run.out, records=cls.kind(), sources=sources)
         return
-    layout = {"rows_per_part": _CONVERSATIONS_PER_PART} if run.config.emit == "conversations" else {}
-    with run.writer(cls, **layout) as writer:
+    rows_per_part = _PROBLEMS_PER_PART if run.config.emit == "problems" else _CONVERSATIONS_PER_PART
+    with run.writer(cls, rows_per_part=rows_per_part) as writer:
         done = writer.existing("id") if run.resume and writer.rows_done else set()
         records = curate(
             run.inputs,

@@ -12,14 +12,15 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError, Future
+from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
 
-from rstar2cli.core.errors import DataError, EnvironmentMissing, RstarError, UsageError
+from rstar2cli.core.errors import EnvironmentMissing, RstarError, UsageError
 from rstar2cli.engines.base import Completion, Request
 from rstar2cli.engines.config import EngineConfig
-from rstar2cli.engines.weights import EMBEDDING, HEAD
+from rstar2cli.engines.weights import EMBEDDING, HEAD, checked, checkpoint_shapes
 
 Result = TypeVar("Result")
 _SEED_LIMIT = 1 << 63
@@ -33,7 +34,8 @@ class VllmEngine:
         self._llm = _start(path, config)
         self._engine = self._llm.llm_engine
         model_config = self._engine.model_config
-        self._tied = bool(getattr(model_config.hf_text_config, "tie_word_embeddings", False))
+        tied = bool(getattr(model_config.hf_text_config, "tie_word_embeddings", False))
+        self._shapes = checkpoint_shapes(Path(path), tied=tied)
         self._max_length = int(model_config.max_model_len)
         self._capacity = config.capacity_tokens or _cache_tokens(self._engine)
         self._condition = threading.Condition()
@@ -93,11 +95,10 @@ class VllmEngine:
         """
 
         def load() -> None:
-            given = list(_with_head(weights, self._tied))
-            try:
-                self._llm.collective_rpc("reload_weights", kwargs={"weights_iterator": iter(given)})
-            except (KeyError, ValueError, AssertionError) as error:
-                raise DataError(f"vLLM refused the weights: {error}") from error
+            given = checked(weights, self._shapes)  # vLLM itself is left broken by a wrong name
+            if HEAD not in self._shapes:
+                given[HEAD] = given[EMBEDDING]
+            self._llm.collective_rpc("reload_weights", kwargs={"weights_iterator": iter(given.items())})
             self._llm.reset_prefix_cache()
             self._version = version
 
@@ -238,14 +239,3 @@ def _parameters(request: Request) -> Any:
         detokenize=False,
         output_kind=RequestOutputKind.FINAL_ONLY,
     )
-
-
-def _with_head(weights: Iterable[tuple[str, torch.Tensor]], tied: bool) -> Iterable[tuple[str, torch.Tensor]]:
-    named_head = False
-    embedding: torch.Tensor | None = None
-    for name, tensor in weights:
-        named_head = named_head or name == HEAD
-        embedding = tensor if name == EMBEDDING else embedding
-        yield name, tensor
-    if tied and not named_head and embedding is not None:
-        yield HEAD, embedding

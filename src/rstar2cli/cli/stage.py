@@ -71,6 +71,7 @@ class Stage(Generic[C]):
     """Input rows seen, the rejected ones included."""
     rejected: list[Reject] = field(default_factory=list)
     """Rows that could not be used."""
+    _judged: int = 0
     _writer: Writer | None = None
 
     @functools.cached_property
@@ -163,11 +164,16 @@ class Stage(Generic[C]):
                 print(json.dumps({"out": self.out, "rejected": len(self.rejected), **result}))
             else:
                 print(self.out)
-        self._judge_rejects()
+        self.judge_rejects()
 
-    def _judge_rejects(self) -> None:
-        if not self.rejected:
+    def judge_rejects(self) -> None:
+        """Warn of rejected rows, or raise ``DataError`` past ``--max-rejects``; each number of them once.
+
+        A stage that reads everything first calls this before its work, so that bad data stops it early.
+        """
+        if not self.rejected or len(self.rejected) == self._judged:
             return
+        self._judged = len(self.rejected)
         share = len(self.rejected) / max(1, self.read_rows)
         first = "\n".join(f"  {r.file}:{r.line}: {r.reason}" for r in self.rejected[:_SHOWN_REJECTS])
         message = f"{len(self.rejected)} of {self.read_rows} input rows rejected; the first:\n{first}"

@@ -30,13 +30,7 @@ def open_run(
     ``InputMissing`` if there is nothing to resume; ``UsageError`` if the configuration differs from the one resumed.
     """
     path = Path(out)
-    if path.exists() and not path.is_dir():
-        raise OutputConflict(f"{path}: is a file; {stage} writes a run directory")
-    marked = (path / _MARK).exists()
-    if resume and not marked:
-        raise InputMissing(f"{path}: no run to resume", hint="leave --resume out to start one")
-    if path.exists() and any(path.iterdir()) and not resume:
-        _refuse_unless(overwrite and marked, path, overwrite)
+    check_out(path, stage=stage, resume=resume, overwrite=overwrite)
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -53,6 +47,18 @@ def open_run(
         yield path
     finally:
         lock.release()
+
+
+def check_out(out: str | Path, *, stage: str, resume: bool, overwrite: bool) -> None:
+    """Raise what :func:`open_run` would, without touching anything: to be asked before long work."""
+    path = Path(out)
+    if path.exists() and not path.is_dir():
+        raise OutputConflict(f"{path}: is a file; {stage} writes a run directory")
+    marked = (path / _MARK).exists()
+    if resume and not marked:
+        raise InputMissing(f"{path}: no run to resume", hint="leave --resume out to start one")
+    if path.exists() and any(path.iterdir()) and not resume:
+        _refuse_unless(overwrite and marked, path, overwrite)
 
 
 def run_name(path: str | Path) -> str:

@@ -17,6 +17,7 @@ from rstar2cli.core.errors import DataError, UsageError
 from rstar2cli.core.progress import Progress, ProgressFn, silent
 from rstar2cli.core.seeds import generator
 from rstar2cli.dialogue.dialogue import Dialogue
+from rstar2cli.policy.digest import checkpoint_digest
 from rstar2cli.policy.load import load_tokenizer, resolve_model
 from rstar2cli.policy.packing import TrainSequence, count_masked
 from rstar2cli.records import Conversation
@@ -26,7 +27,7 @@ from rstar2cli.shards.atomic import write_bytes
 from rstar2cli.shards.manifest import REJECTS
 from rstar2cli.shards.rejects import Reject, encode_reject
 from rstar2cli.training.loop import LossFn, Trainer
-from rstar2cli.training.rundir import is_done, open_run
+from rstar2cli.training.rundir import MODEL, is_done, open_run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,18 +60,17 @@ def prepare(conversations: Iterable[Conversation], model: str, config: SftConfig
     if config.max_length > limit:
         raise UsageError(f"max_length {config.max_length}: {directory} can take {limit} tokens")
     dialogue = Dialogue(load_tokenizer(directory), config.dialogue)
-    rejected = 0
+    rejected, reason = 0, ""
 
-    def reject(conversation: Conversation, reason: str) -> None:
-        nonlocal rejected
-        rejected += 1
-        on_reject(conversation, reason)
+    def reject(conversation: Conversation, why: str) -> None:
+        nonlocal rejected, reason
+        rejected, reason = rejected + 1, f"{conversation.id}: {why}"
+        on_reject(conversation, why)
 
     examples = make_examples(conversations, dialogue, config.max_length or limit, reject)
     if not examples:
-        raise DataError(
-            f"no conversation to learn from ({rejected} rejected)", hint="see rejects.jsonl for the reasons"
-        )
+        hint = f"the last one: {reason}" if reason else "the input is empty"
+        raise DataError(f"no conversation to learn from ({rejected} rejected)", hint=hint)
     return examples
 
 
@@ -89,26 +89,26 @@ def run_sft(
 ) -> SftResult:
     """Train ``model`` on the examples into the run directory ``out``.
 
-    ``resolved`` is the configuration to note there (default: ``config``), ``rejects`` the rows left out. Raises ``Stopped`` after a
-    stop that was asked for (resumable), and what ``open_run`` and ``Trainer`` raise.
+    ``resolved`` is the configuration to note there (default: ``config``), ``rejects`` the rows left out.
+    Raises ``Stopped`` after a stop that was asked for (resumable), and what ``open_run`` and ``Trainer`` raise.
     """
     noted = {**(resolved or {"config": to_dict(config), "seed": seed}), "model": model, "data": data_digest(examples)}
     steps = total_steps(len(examples), config)
     with open_run(out, stage="sft", config=noted, resume=resume, overwrite=overwrite) as path:
         if rejects:
             write_bytes(path / REJECTS, b"".join(map(encode_reject, rejects)))
-        trainer = Trainer(model, path, config.optim, total_steps=steps)
         started, loss = time.monotonic(), None
         if resume and is_done(path):
-            done = load_digest(path)
+            base, digest = checkpoint_digest(resolve_model(model)), checkpoint_digest(path / MODEL)
         else:
+            trainer = Trainer(model, path, config.optim, total_steps=steps)
             trainer.resume()
             loss = _train(trainer, examples, config, seed, progress)
-            done = trainer.finish()
+            base, digest = trainer.policy.digest, trainer.finish()
     return SftResult(
         out=out,
-        digest=done,
-        base=trainer.policy.digest,
+        digest=digest,
+        base=base,
         conversations=len(examples),
         steps=steps,
         loss=loss,
@@ -141,13 +141,6 @@ def data_digest(examples: list[Example]) -> str:
     return hasher.hexdigest()
 
 
-def load_digest(run: Path) -> str:
-    """Digest of a finished run's model."""
-    from rstar2cli.policy.digest import checkpoint_digest
-
-    return checkpoint_digest(resolve_model(str(run)))
-
-
 def _train(trainer: Trainer, examples: list[Example], config: SftConfig, seed: int, progress: ProgressFn) -> float:
     loss = float("nan")
     while trainer.step_done < trainer.total_steps:
@@ -157,10 +150,8 @@ def _train(trainer: Trainer, examples: list[Example], config: SftConfig, seed: i
         loss = result.loss
         epoch = result.step * config.batch / len(examples)
         trainer.record({**result.metrics(), "epoch": min(epoch, float(config.epochs))})
-        info: dict[str, float | int | str] = {
-            "loss": round(loss, 4),
-            "tokens/s": round(result.metrics()["tokens_per_s"]),
-        }
+        speed = round(result.tokens / max(result.seconds, 1e-9))
+        info: dict[str, float | int | str] = {"loss": round(loss, 4), "tokens/s": speed}
         progress(Progress(task="sft", done=result.step, total=trainer.total_steps, unit="steps", info=info))
         trainer.safe_point({})
     return loss

@@ -89,7 +89,7 @@ class Trainer:
         use_training_attention(self.policy.model)
         if config.recompute:
             self.policy.model.train()
-            self.policy.model.gradient_checkpointing_enable()
+            self.policy.model.activation_checkpointing_enable()
         self.optimizer = MasterOptimizer(self.policy.model, config)
         self._metrics = MetricsLog(out, run_name(out))
 

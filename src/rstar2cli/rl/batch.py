@@ -1,21 +1,20 @@
-"""Kept trajectories → tensors, and the loss of one micro-batch of them."""
+"""Kept trajectories → tensors, and the loss of one micro-batch of them (see :mod:`rstar2cli.training.loop`)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from rstar2cli.core.errors import DataError
-from rstar2cli.policy.logprobs import masked_logprobs
 from rstar2cli.policy.packing import MicroBatch, TrainSequence
 from rstar2cli.records import Trajectory
 from rstar2cli.rl.config import LossConfig
 from rstar2cli.rl.loss import NO_MISMATCH, Mismatch, mismatch, sequence_weights, token_loss
 from rstar2cli.rl.selection import Kept
+from rstar2cli.training.parallel import Parallel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +77,25 @@ class LossSums:
     mismatch: Mismatch = NO_MISMATCH
     """Trainer's old log-probs against the sampler's."""
 
+    def over_ranks(self, parallel: Parallel, device: torch.device) -> LossSums:
+        """The sums of all ranks together."""
+        own = self.mismatch
+        largest = {f"largest_{rank}": own.max_delta * (rank == parallel.rank) for rank in range(parallel.world)}
+        values: dict[str, float] = {"tokens": self.tokens, "clipped": self.clipped, "nll": self.nll}
+        values |= {"compared": own.tokens, "weight": own.weight_sum, "kl": own.kl_sum, **largest}
+        total = parallel.sum_numbers(values, device)
+        return LossSums(
+            tokens=round(total["tokens"]),
+            clipped=round(total["clipped"]),
+            nll=total["nll"],
+            mismatch=Mismatch(
+                tokens=round(total["compared"]),
+                weight_sum=total["weight"],
+                kl_sum=total["kl"],
+                max_delta=max(total[name] for name in largest),
+            ),
+        )
+
     def metrics(self) -> dict[str, float]:
         """`clip_fraction` and `entropy` (mean −log π of the tokens sampled: its estimate on policy)."""
         if self.tokens == 0:
@@ -86,32 +104,24 @@ class LossSums:
 
 
 def micro_loss(
-    model: Any,
-    micro: MicroBatch,
-    batch: RlBatch,
-    config: LossConfig,
-    sums: LossSums,
-    *,
-    temperature: float,
-    old: Tensor | None,
+    logp: Tensor, micro: MicroBatch, batch: RlBatch, config: LossConfig, sums: LossSums, *, old: Tensor | None
 ) -> Tensor:
     """The micro-batch's share of the batch's loss, a scalar to be added up over micro-batches; fills ``sums``.
 
-    ``old``: (T,) log-probs of the policy before the step's first update; null when this is the
-    first update, whose old log-probs are the current ones.
+    ``logp``: (t,) log-probs of the micro-batch's counted tokens. ``old``: (T,) those of the whole batch
+    under the policy that the ratio is taken against; null when that is the present one.
     """
-    logp = masked_logprobs(model, micro, temperature=temperature)
     device = logp.device
-    sampler = batch.sampler.to(device)[micro.flat]
-    before = logp.detach() if old is None else old.to(device)[micro.flat]
-    result = token_loss(
-        logp, before, batch.advantage.to(device)[micro.sequence], micro.sequence, config, sampler_logp=sampler
-    )
+    sampler = batch.sampler[micro.flat].to(device)
+    before = logp.detach() if old is None else old[micro.flat].to(device)
+    sequence = micro.sequence
+    advantage = batch.advantage[sequence].to(device)
+    result = token_loss(logp, before, advantage, sequence.to(device), config, sampler_logp=sampler)
     sums.tokens += logp.numel()
     sums.clipped += int(result.clipped.sum())
     sums.nll -= float(logp.detach().sum())
     sums.mismatch = sums.mismatch + mismatch(before, sampler)
-    return (result.loss * batch.weight.to(device)[micro.sequence]).sum()
+    return (result.loss * batch.weight[sequence].to(device)).sum()
 
 
 def _sequence(trajectory: Trajectory) -> TrainSequence:

@@ -75,20 +75,23 @@ def collect(
     seed: int = 0,
     done: Collection[str] = (),
     on_wave: Callable[[], None] | None = None,
+    jobs: Sequence[Job] | None = None,
 ) -> Collected:
     """Make ``config.samples`` trajectories of every problem of ``config.step``, graded.
 
     ``on_trajectory`` gets each as it finishes (in deterministic mode: in order). ``done`` holds
     ids that exist already: they are not made again, or in deterministic mode, where the wave is
-    the unit, not handed over again. ``on_wave`` is called after each deterministic wave.
+    the unit, not handed over again. ``on_wave`` is called after each deterministic wave. ``jobs``
+    are made instead of those of the step, if given.
     Raises ``Stopped`` after a signal, or once more than ``config.max_lost`` are lost or undecided.
     """
-    jobs, too_long = _fitting(make_jobs(problems, config, seed), engine, dialogue, config)
+    wanted = make_jobs(problems, config, seed) if jobs is None else jobs
+    fitting, too_long = _fitting(wanted, engine, dialogue, config)
     tools = ToolRunner(sandbox, config.dialogue, config.tool_retries)
-    tally = _Tally(config, len(jobs), on_trajectory, progress, frozenset(done))
+    tally = _Tally(config, len(fitting), on_trajectory, progress, frozenset(done))
     tally.result.too_long = too_long
     if config.deterministic:
-        for wave in waves_of(jobs, config.wave):
+        for wave in waves_of(fitting, config.wave):
             if all(job.id in tally.done for job, _ in wave):
                 continue
             episodes = [Episode(job, prompt, config, dialogue, engine.max_length) for job, prompt in wave]
@@ -98,7 +101,7 @@ def collect(
             if on_wave is not None:
                 on_wave()
     else:
-        missing = ((job, prompt) for job, prompt in jobs if job.id not in tally.done)
+        missing = ((job, prompt) for job, prompt in fitting if job.id not in tally.done)
         in_flight = config.in_flight or config.engine.max_running
         scheduler = Scheduler(engine, tools, tally.take, in_flight=in_flight)
         scheduler.run(Episode(job, prompt, config, dialogue, engine.max_length) for job, prompt in missing)

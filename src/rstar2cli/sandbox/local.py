@@ -7,11 +7,13 @@ memory, descriptors or state of another. As root (or where user namespaces are a
 call has a PID namespace, no network and no IPC with others; as root also a user id of its own
 without rights, which is what makes the process limit count.
 
+With a mount namespace every file system is read-only for a call, its own small directory aside.
+
 What does NOT hold: there is no file-system jail (a call reads what its user may read, packages
-and /proc of the host included, and can write to world-writable places such as /tmp), no
-system-call filter, and memory is limited per process, not per call. Without root and without
-user namespaces a call can signal this program and reach the network. Don't run hostile code on
-a machine that holds secrets.
+and /proc of the host included), no system-call filter, and memory is limited per process, not
+per call. Without root and without user namespaces a call can also write what its user may
+write, signal this program and reach the network. Don't run hostile code on a machine that
+holds secrets. :attr:`LocalSandbox.layers` says what is there.
 """
 
 from __future__ import annotations
@@ -97,7 +99,7 @@ class LocalSandbox:
 
     def _start(self) -> None:
         self._work_dir = tempfile.mkdtemp(prefix="rstar2-sandbox-")
-        os.chmod(self._work_dir, 0o711)  # a call's own user must reach its directory, not list the others
+        Path(self._work_dir).chmod(0o711)  # a call's own user must reach its directory, not list the others
         for slot in range(self.workers):
             thread = threading.Thread(target=self._serve, args=(slot,), name=f"sandbox-{slot}", daemon=True)
             self._threads.append(thread)

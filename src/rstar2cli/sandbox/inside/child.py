@@ -50,7 +50,7 @@ def _run(code: str) -> int:
         threading = sys.modules.get("threading")
         if threading is not None:
             _guarded(threading._shutdown)
-        _guarded(atexit._run_exitfuncs)  # type: ignore[attr-defined]
+        _guarded(atexit._run_exitfuncs)
     finally:
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(BaseException):  # closed or replaced by the user's code
@@ -111,7 +111,7 @@ def _interpreter(seed: int, limits: Limits) -> None:
     sys.set_int_max_str_digits(0)
     # One source of randomness for everything that would ask the kernel (numpy's seeds, uuid4, secrets).
     source = random.Random(f"urandom {seed}")
-    os.urandom = random._urandom = source.randbytes  # type: ignore[attr-defined,assignment]
+    os.urandom = random._urandom = source.randbytes  # type: ignore[attr-defined]
     random.seed(seed)
     for name in [name for name in sys.modules if name.split(".")[0] == "rstar2cli"]:
         del sys.modules[name]

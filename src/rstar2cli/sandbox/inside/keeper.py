@@ -17,12 +17,19 @@ import socket
 import sys
 from _sitebuiltins import Quitter
 from collections.abc import Callable
+from pathlib import Path
 
 from rstar2cli.sandbox.inside import kernel, supervise
 from rstar2cli.sandbox.inside.limits import Limits
 
 # Loaded once, shared by all calls: what most programs import, and cheap to hold.
-_WARM = ["bisect", "collections", "copy", "datetime", "decimal", "fractions", "functools", "heapq", "io", "itertools", "math", "operator", "random", "re", "statistics", "string", "threading", "time", "typing"]
+_WARM = (
+    *("bisect", "collections", "copy", "datetime", "decimal", "fractions", "functools", "heapq", "io", "itertools"),
+    *("math", "operator", "random", "re", "statistics", "string", "threading", "time", "typing"),
+)
+
+_FILES = 4
+"""Files of the largest size that a call's directory holds where it has a file system of its own."""
 
 
 def main() -> None:
@@ -35,8 +42,8 @@ def main() -> None:
     layers = _layers(limits)
     for name in _WARM:
         importlib.import_module(name)
-    builtins.exit = Quitter("exit", "Ctrl-D")  # type: ignore[assignment]  # absent without site
-    builtins.quit = Quitter("quit", "Ctrl-D")  # type: ignore[assignment]
+    builtins.exit = Quitter("exit", "Ctrl-D")  # absent without site
+    builtins.quit = Quitter("quit", "Ctrl-D")
     gc.collect()
     gc.freeze()  # a collection in a fork would touch, and so copy, every page
     control.send(json.dumps({"ready": True, "layers": layers}).encode())
@@ -103,6 +110,9 @@ def _layers(limits: Limits) -> list[str]:
     for name, flag in (("network namespace", kernel.NEWNET), ("ipc namespace", kernel.NEWIPC)):
         if kernel.unshare(flag):
             names.append(name)
+    room = limits.file_bytes * _FILES
+    if _in_child(lambda: kernel.read_only_host(limits.work_dir, room)) and kernel.read_only_host(limits.work_dir, room):
+        names.append("read-only files")
     if root and _in_child(lambda: _can_be(limits)):
         names.append("user ids")
     return names
@@ -113,7 +123,7 @@ def _can_be(limits: Limits) -> bool:
     os.setgroups([])
     os.setresgid(limits.uid, limits.uid, limits.uid)
     os.setresuid(limits.uid, limits.uid, limits.uid)
-    places = [limits.work_dir, os.path.dirname(os.__file__), *limits.packages]
+    places = [limits.work_dir, str(Path(os.__file__).parent), *limits.packages]
     return all(os.access(place, os.X_OK) for place in places)
 
 

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import ctypes
 import os
+from pathlib import Path
 
-NEWUSER, NEWPID, NEWNET, NEWIPC, NEWUTS = 0x10000000, 0x20000000, 0x40000000, 0x08000000, 0x04000000
+NEWNS, NEWIPC = 0x00020000, 0x08000000
+NEWUSER, NEWPID, NEWNET = 0x10000000, 0x20000000, 0x40000000
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 1, 36, 38
 _ADDR_NO_RANDOMIZE = 0x0040000
+_MS_REC_PRIVATE = 0x4000 | 0x40000
+_MS_NOSUID_NODEV = 0x2 | 0x4
+_SYS_MOUNT_SETATTR = 442  # the same number on every architecture
+_AT_FDCWD, _AT_RECURSIVE, _MOUNT_ATTR_RDONLY = -100, 0x8000, 0x1
 _CAPABILITY_VERSION_3 = 0x20080522
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -47,8 +53,29 @@ def enter_user_namespace() -> bool:
         return False
     try:
         for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
-            with open(f"/proc/self/{name}", "w") as file:
-                file.write(text)
+            Path(f"/proc/self/{name}").write_text(text)
     except OSError:
         return False
     return True
+
+
+def read_only_host(work_dir: str, room_bytes: int) -> bool:
+    """In a mount namespace of our own make every file system read-only and ``work_dir`` a small tmpfs."""
+    if not unshare(NEWNS):
+        return False
+    if _libc.mount(None, b"/", None, _MS_REC_PRIVATE, None) != 0:
+        return False
+    attributes = (ctypes.c_uint64 * 4)(_MOUNT_ATTR_RDONLY, 0, 0, 0)
+    flags = ctypes.c_uint(_AT_RECURSIVE)
+    made = _libc.syscall(
+        ctypes.c_long(_SYS_MOUNT_SETATTR),
+        ctypes.c_int(_AT_FDCWD),
+        b"/",
+        flags,
+        ctypes.byref(attributes),
+        ctypes.c_size_t(ctypes.sizeof(attributes)),
+    )
+    if made != 0:
+        return False
+    options = f"size={room_bytes},nr_inodes=4096,mode=711".encode()
+    return bool(_libc.mount(b"tmpfs", work_dir.encode(), b"tmpfs", _MS_NOSUID_NODEV, options) == 0)

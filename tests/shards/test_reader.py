@@ -16,7 +16,7 @@ from shard_helpers import ids, problems, write
 from rstar2cli.core.errors import DataError, InputMissing, UsageError
 from rstar2cli.records import Metric, Problem
 from rstar2cli.records.codec import encode_line
-from rstar2cli.shards import lines
+from rstar2cli.shards import lines, parquet
 from rstar2cli.shards.kinds import detect
 from rstar2cli.shards.reader import read_records
 from rstar2cli.shards.resolve import resolve
@@ -216,3 +216,11 @@ def test_the_wrong_kind_is_told_by_row_or_file(tmp_path):
 def test_standard_input_can_be_named_once():
     with pytest.raises(InputMissing, match="only once"):
         resolve(["-", "-"])
+
+
+def test_long_rows_are_decoded_few_at_once(tmp_path, monkeypatch):
+    path = write(tmp_path / "a.parquet", problems(100))
+    monkeypatch.setattr(parquet, "READ_BYTES", 1000)
+    sizes = [batch.num_rows for batch in parquet.batches(path)]
+    assert sum(sizes) == 100
+    assert max(sizes) < 50

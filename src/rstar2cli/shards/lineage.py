@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
-import importlib.metadata
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
+
+import rstar2cli
 
 _BLOCK = 1 << 20
 
@@ -40,13 +40,9 @@ def make_lineage(
     )
 
 
-@functools.cache
 def code_version() -> str:
-    """Version of the installed package, or `unknown` when it runs from a bare source tree."""
-    try:
-        return importlib.metadata.version("rstar2cli")
-    except importlib.metadata.PackageNotFoundError:
-        return "unknown"
+    """Version of rstar2."""
+    return rstar2cli.__version__
 
 
 def input_digests(inputs: Sequence[str]) -> dict[str, str]:

@@ -17,7 +17,9 @@ from rstar2cli.records.base import Record
 ROW_GROUP_ROWS = 16384
 """Most rows in a row group."""
 READ_ROWS = 1024
-"""Rows decoded at once."""
+"""Most rows decoded at once."""
+READ_BYTES = 8 << 20
+"""Rows decoded at once hold about this much in Arrow; as Python objects they take about ten times as much."""
 LINEAGE_KEY, DIGEST_KEY = b"rstar2.lineage", b"rstar2.digest"
 
 
@@ -67,8 +69,11 @@ def row_count(path: Path) -> int:
 
 
 def batches(path: Path, columns: list[str] | None = None, *, rows: int = READ_ROWS) -> Iterator[pa.RecordBatch]:
-    """The rows, at most ``rows`` at once. Raises :class:`DataError` for damaged pages."""
+    """The rows, at most ``rows`` and about :data:`READ_BYTES` at once. Raises :class:`DataError` for damaged pages."""
     with open_parquet(path) as file:
+        meta = file.metadata
+        size = sum(meta.row_group(number).total_byte_size for number in range(meta.num_row_groups))
+        rows = max(1, min(rows, READ_BYTES * meta.num_rows // max(1, size)))
         try:
             yield from file.iter_batches(batch_size=rows, columns=columns, use_threads=False)
         except (pa.ArrowInvalid, OSError) as error:

@@ -132,25 +132,26 @@ class _Rows(Generic[R]):
             yield record
 
     def _parquet(self, source: Source, where: Where | None) -> Iterator[R]:
+        import pyarrow as pa  # here: JSONL is read without it
+
         from rstar2cli.shards import parquet
 
         name = str(source.path)
         self._check_footer(source, parquet.footer_kind(source.path))
         number = 0
         for batch in parquet.batches(source.path, rows=self.batch):
-            kept = None if where is None else set(where.rows(batch, name))
-            for offset, row in enumerate(parquet.rows(batch, self._cls, name)):
-                number += 1
-                self.seen += 1
-                if kept is not None and offset not in kept:
-                    continue
+            kept = range(batch.num_rows) if where is None else where.rows(batch, name)
+            wanted = batch if len(kept) == batch.num_rows else batch.take(pa.array(kept, pa.int64()))
+            self.seen += batch.num_rows
+            for offset, row in zip(kept, parquet.rows(wanted, self._cls, name), strict=True):
                 try:
                     record, unknown = record_from_row(row, self._cls, strict=self._strict)
                 except RowError as error:
-                    self._reject(reject_line(name, number, str(error), repr(row).encode()))
+                    self._reject(reject_line(name, number + offset + 1, str(error), repr(row).encode()))
                     continue
                 self._tell(name, unknown)
                 yield record
+            number += batch.num_rows
         if source.rows is not None and number != source.rows:
             raise DataError(
                 f"{name}: {number} rows, but manifest.json promises {source.rows}", hint="make the output again"

@@ -67,7 +67,11 @@ def test_head_in_a_pipe_gives_records_that_can_be_read_again(rstar2, data, tmp_p
 
 def test_head_where(rstar2, data):
     assert [row["id"] for row in rows(rstar2("head", data, "--where", "answer = '7'"))] == ["p7"]
-    rstar2("head", data, "--where", "nope", code=2)
+
+
+@pytest.mark.parametrize("command", ["head", "count", "stats"])
+def test_a_bad_where_says_what_the_columns_are(rstar2, data, command):
+    rstar2(command, data, "--where", "nope", code=2)
     assert "--where 'nope'" in rstar2.err
     assert "hint: an SQL expression over the columns of a problem: id, source" in rstar2.err
 

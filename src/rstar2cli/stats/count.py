@@ -9,6 +9,7 @@ from rstar2cli.core.errors import UsageError
 from rstar2cli.records import Record
 from rstar2cli.records.fields import field_types
 from rstar2cli.shards.views import Database
+from rstar2cli.shards.where import Where
 
 
 def count_by(database: Database, view: str, by: Sequence[str], where: str | None = None) -> list[dict[str, Any]]:
@@ -22,7 +23,9 @@ def count_by(database: Database, view: str, by: Sequence[str], where: str | None
     chosen = "".join(f'{expression} AS "{name}", ' for name, expression in zip(by, expressions, strict=True))
     places = ", ".join(map(str, range(1, len(by) + 1)))
     groups = f"GROUP BY {places} ORDER BY count DESC, {places}" if by else ""
-    rows = database.execute(f'SELECT {chosen}count(*) AS count FROM "{view}" {filter_clause(where)} {groups}').rows()
+    rows = database.execute(
+        f'SELECT {chosen}count(*) AS count FROM "{view}" {filter_clause(where, cls)} {groups}'
+    ).rows()
     for name in by:
         if name not in field_types(cls) and rows and all(row[name] is None for row in rows):
             raise UsageError(
@@ -32,9 +35,12 @@ def count_by(database: Database, view: str, by: Sequence[str], where: str | None
     return rows
 
 
-def filter_clause(where: str | None) -> str:
-    """The SQL clause for a ``--where`` expression; the newline ends a comment at its end."""
-    return f"WHERE (\n{where}\n)" if where else ""
+def filter_clause(where: str | None, cls: type[Record]) -> str:
+    """The SQL clause for a ``--where`` expression. Raises :class:`UsageError` if it makes no sense for the record."""
+    if not where:
+        return ""
+    Where(where, cls)  # the same check and message as for the input of a stage
+    return f"WHERE (\n{where}\n)"
 
 
 def group_expression(name: str, cls: type[Record]) -> str:

@@ -48,7 +48,7 @@ def figures(database: Database, view: str, where: str | None = None) -> dict[str
     """Number of rows and the :data:`FIGURES` of the view's kind."""
     wanted = {"rows": "count(*)", **FIGURES.get(database.kinds[view], {})}
     columns = ", ".join(f'{sql} AS "{name}"' for name, sql in wanted.items())
-    return database.execute(f'SELECT {columns} FROM "{view}" {filter_clause(where)}').rows()[0]
+    return database.execute(f'SELECT {columns} FROM "{view}" {filter_clause(where, database.kinds[view])}').rows()[0]
 
 
 def describe(database: Database, view: str, where: str | None = None) -> list[dict[str, Any]]:
@@ -57,7 +57,7 @@ def describe(database: Database, view: str, where: str | None = None) -> list[di
     Numbers: mean, least, quartiles, greatest. Texts and lists: the same of their lengths
     (characters, items), said by ``type``. Booleans: mean is the share of true. Null where a figure has no meaning.
     """
-    source = f'(SELECT * FROM "{view}" {filter_clause(where)})'
+    source = f'(SELECT * FROM "{view}" {filter_clause(where, database.kinds[view])})'
     rows = []
     for name, field in field_types(database.kinds[view]).items():
         rows.append(_column(database, source, name, f'"{name}"', field))

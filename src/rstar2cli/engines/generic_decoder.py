@@ -6,6 +6,7 @@ right wherever every layer attends to all earlier tokens.
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import torch
@@ -30,6 +31,8 @@ class GenericDecoder:
             )
         heads = config.num_attention_heads
         self.model = model.eval()
+        known = inspect.signature(model.forward).parameters
+        self._cache_argument = "cache" if "cache" in known else "past_key_values"  # renamed in transformers 5
         self.dtype: torch.dtype = next(model.parameters()).dtype
         self.device: torch.device = next(model.parameters()).device
         self.cache_shape = CacheShape(
@@ -57,9 +60,9 @@ class GenericDecoder:
             input_ids=ids,
             position_ids=positions,
             attention_mask=mask[:, None],
-            past_key_values=Cache(layers=layers),
             use_cache=True,
             logits_to_keep=1,
+            **{self._cache_argument: Cache(layers=layers)},
         )
         logits: torch.Tensor = output.logits[:, -1]
         return logits

@@ -30,23 +30,26 @@ Samples = Annotated[
     config=EvalConfig,
     examples=[
         "rstar2 eval runs/smoke/heldout -m runs/smoke/rl -o runs/smoke/eval-rl --samples 1",
+        "rstar2 eval math500:math500.jsonl -m MODEL -o out --set rollout.engine.name=vllm",
         "rstar2 eval problems.jsonl -m MODEL -o out --set rollout.sampling.temperature=0 --json",
     ],
 )
 def main(run: Stage[EvalConfig], model: Model, samples: Samples = None) -> None:
     """Measure a model on problems: pass@1 with its interval, tool errors, length, turns.
 
+    IN is problem records, or NAME:FILE for a public benchmark: aime24, aime25, gsm8k, hmmt25, math500, with the
+    columns they are published with (NAME: alone loads it from the hub).
     OUT gets one score a sample, OUT/trajectories what the model did, OUT/result.json the figures.
     Undecided samples (our failures) count as not correct and are shown beside the score.
     """
     from rstar2cli.policy.digest import checkpoint_digest
     from rstar2cli.policy.load import resolve_model
-    from rstar2cli.records import Problem, Score
+    from rstar2cli.records import Score
 
     if samples is not None:
         rollout = dataclasses.replace(run.config.rollout, samples=samples)
         run.config = dataclasses.replace(run.config, rollout=rollout)
-    problems = list(run.read(Problem))
+    problems = _problems(run)
     digest = checkpoint_digest(resolve_model(model))
     if run.dry_run:
         made = len(problems) * run.config.rollout.samples
@@ -58,6 +61,28 @@ def main(run: Stage[EvalConfig], model: Model, samples: Samples = None) -> None:
     if not run.quiet:
         print(_line(result), file=sys.stderr)
     run.finish(**result.to_dict())
+
+
+def _problems(run: Stage[EvalConfig]) -> list[Problem]:
+    """All problems, those of benchmarks turned into records first."""
+    from rstar2cli.evals.benchmarks.load import is_benchmark, load_benchmark
+    from rstar2cli.records import Problem
+    from rstar2cli.shards.reader import read_records
+
+    if not any(map(is_benchmark, run.inputs)):
+        return list(run.read(Problem))
+    problems: list[Problem] = []
+    for name in run.inputs:
+        if is_benchmark(name):
+            problems += load_benchmark(name, run.reject)
+        else:
+            problems += read_records([name], Problem, strict=run.strict, on_reject=run.reject)
+    run.read_rows += len(problems)
+    if run.where:
+        from rstar2cli.shards.where import Where
+
+        problems = Where(run.where, Problem).records(problems)
+    return problems[: run.limit]
 
 
 def _evaluate(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 
@@ -43,3 +43,39 @@ class SandboxConfig:
             raise ValueError("memory_mib must be at least 64: an interpreter needs that much address space")
         if len(self.endpoints) > 1:
             raise ValueError("endpoints takes one address; put a load balancer in front of several")
+
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServeConfig:
+    """The sandbox as an HTTP service."""
+
+    host: str = "127.0.0.1"
+    """Address to listen on; any other than loopback needs a token."""
+    port: int = 8642
+    """Port to listen on; 0 = any free one."""
+    token: str = ""
+    """Token that clients must send (`Authorization: Bearer …`); empty = none is asked for."""
+    queue: int = 1024
+    """Calls accepted and not finished; past it requests get 503."""
+    body_mib: int = 16
+    """Largest request body in MiB."""
+    drain_s: int = 30
+    """Seconds that running requests get to finish when the service is stopped."""
+    sandbox: SandboxConfig = field(default_factory=SandboxConfig)
+    """Limits of the calls."""
+
+    def __post_init__(self) -> None:
+        if self.host not in LOOPBACK and not self.token:
+            raise ValueError(
+                f"host {self.host} can be reached from other machines: set a token (RSTAR2_TOKEN) or use 127.0.0.1"
+            )
+        if not 0 <= self.port <= 65535:
+            raise ValueError("port must be between 0 and 65535")
+        for name in ("queue", "body_mib", "drain_s"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"{name} must be positive")
+        if self.sandbox.endpoints:
+            raise ValueError("sandbox.endpoints: a service runs the calls itself")

@@ -1,0 +1,82 @@
+"""``rstar2 sandbox-serve``: the code sandbox as an HTTP service."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rstar2cli.cli import options, signals
+from rstar2cli.cli.help import examples
+from rstar2cli.cli.keys import list_keys
+from rstar2cli.core import config as configuration
+from rstar2cli.core import process
+from rstar2cli.sandbox.config import ServeConfig
+
+if TYPE_CHECKING:
+    from rstar2cli.sandbox.local import LocalSandbox
+
+Host = Annotated[str | None, typer.Option("--host", help="Address to listen on [default: 127.0.0.1].")]
+Port = Annotated[int | None, typer.Option("--port", help="Port to listen on; 0 = any free one [default: 8642].")]
+Token = Annotated[
+    str | None,
+    typer.Option("--token", help="Token that clients must send; better given as RSTAR2_TOKEN, which ps does not show."),
+]
+_WALLS = ("pid namespace", "network namespace", "read-only files", "user ids")
+
+
+@examples(
+    "rstar2 sandbox-serve --port 8642",
+    "rstar2 sandbox-serve --set sandbox.workers=8 --set sandbox.wall_s=10",
+    "RSTAR2_TOKEN=$(cat token) rstar2 sandbox-serve --host 0.0.0.0",
+    "rstar2 rollout problems -m MODEL -o out --set sandbox.endpoints=http://127.0.0.1:8642",
+)
+def main(
+    host: Host = None,
+    port: Port = None,
+    token: Token = None,
+    config_file: options.ConfigFile = None,
+    sets: options.Sets = None,
+    dry_run: options.DryRun = False,
+    keys: options.Keys = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Serve the code sandbox over HTTP: POST /v1/run, POST /v1/run/batch, GET /health.
+
+    Prints its address on stdout once it has run a first call. Listens on loopback unless a token is
+    set. The first Ctrl-C or SIGTERM stops accepting, lets running calls finish, and exits with 0.
+    It limits what code can use, but is no full jail: see the layers that it names, and don't run it
+    on a machine that holds secrets.
+    """
+    if keys:
+        print(list_keys(ServeConfig))
+        return
+    config = _resolve(config_file, sets, {"host": host, "port": port, "token": token})
+    if dry_run:
+        print(f"would serve on {config.host}:{config.port}")
+        return
+    from rstar2cli.sandbox.server import serve
+
+    def started(address: str, sandbox: LocalSandbox) -> None:
+        print(address, flush=True)
+        if not quiet:
+            print(_describe(sandbox), file=sys.stderr)
+
+    with signals.draining():
+        serve(config, started)
+
+
+def _resolve(config_file: str | None, sets: list[str] | None, flags: dict[str, object]) -> ServeConfig:
+    layers = [configuration.toml_layer(config_file)] if config_file else []
+    layers.append(configuration.environment_layer(process.config_environment()))
+    layers.append(configuration.set_layer(sets or []))
+    given = {key: value for key, value in flags.items() if value is not None}
+    layers.append(configuration.Layer(origin="options", values=given))
+    return configuration.resolve(ServeConfig, layers)
+
+
+def _describe(sandbox: LocalSandbox) -> str:
+    missing = [name for name in _WALLS if name not in sandbox.layers]
+    walls = f"{sandbox.workers} workers; isolation: {', '.join(sandbox.layers) or 'limits only'}"
+    return walls + (f"; missing here: {', '.join(missing)}" if missing else "")

@@ -1,0 +1,76 @@
+"""Serve the sandbox until a drain is asked for; then let running requests finish."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Callable, Iterator
+
+import uvicorn
+
+from rstar2cli.core import drain
+from rstar2cli.core.errors import EnvironmentMissing
+from rstar2cli.sandbox.config import ServeConfig
+from rstar2cli.sandbox.local import LocalSandbox
+from rstar2cli.sandbox.service import create_app
+
+_IDLE_CONNECTION_S = 30
+_LARGEST_HEADERS = 16384
+
+
+def serve(config: ServeConfig, started: Callable[[str, LocalSandbox], None]) -> None:
+    """Listen and serve; ``started`` is told the address once a first call has worked.
+
+    Returns after a requested drain (:mod:`rstar2cli.core.drain`). Raises ``EnvironmentMissing``
+    if the address can't be used or the sandbox does not work here.
+    """
+    listener = _listen(config)
+    sandbox = LocalSandbox(config.sandbox)
+    try:
+        first = sandbox.submit("1").result()
+        if first.kind != "ok":
+            raise EnvironmentMissing(
+                f"the sandbox does not work here: {first.kind} {first.detail or ''}".strip(), hint="see rstar2 doctor"
+            )
+        host, port = listener.getsockname()[:2]
+        started(f"http://{f'[{host}]' if ':' in host else host}:{port}", sandbox)
+        _Server(
+            uvicorn.Config(
+                create_app(sandbox, config),
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                timeout_keep_alive=_IDLE_CONNECTION_S,
+                timeout_graceful_shutdown=config.drain_s,
+                h11_max_incomplete_event_size=_LARGEST_HEADERS,
+            )
+        ).run(sockets=[listener])
+    finally:
+        sandbox.close()
+        listener.close()
+
+
+class _Server(uvicorn.Server):
+    """Stops by the drain flag; signals belong to the command line."""
+
+    async def on_tick(self, counter: int) -> bool:
+        return drain.requested() or await super().on_tick(counter)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _listen(config: ServeConfig) -> socket.socket:
+    try:
+        family, _, _, _, address = socket.getaddrinfo(
+            config.host, config.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        return socket.create_server(address[:2], family=family, backlog=2048)
+    except OSError as error:
+        raise EnvironmentMissing(
+            f"can't listen on {config.host}:{config.port}: {error.strerror or error}",
+            hint="choose another port (--port 0 takes any free one)",
+        ) from error

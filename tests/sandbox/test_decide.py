@@ -1,0 +1,44 @@
+"""Outcomes from what the supervisor saw."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rstar2cli.sandbox.config import SandboxConfig
+from rstar2cli.sandbox.decide import outcome_of, size
+
+
+def raw(**changes: Any) -> dict[str, Any]:
+    base = {"cause": None, "status": 0, "seconds": 0.1, "cpu_seconds": 0.1, "begun": True, "report": ""}
+    streams = {"stdout": "", "stderr": "", "stdout_bytes": 0, "stderr_bytes": 0, "truncated": False}
+    return {**base, **streams, **changes}
+
+
+@pytest.mark.parametrize(
+    "seen, kind",
+    [
+        (raw(), "ok"),
+        (raw(report='{"error": "E"}'), "ok"),
+        (raw(status=1 << 8, report='{"error": "E"}'), "error"),
+        (raw(status=1 << 8, report='{"error": "E", "memory": true}'), "memory"),
+        (raw(status=1 << 8, report='{"error": 5}'), "exit"),
+        (raw(status=1 << 8, report='{"error": "E", "traceback": 5}'), "exit"),
+        (raw(status=2 << 8, report='{"error": "E"}'), "exit"),
+        (raw(status=9, cause="timeout"), "timeout"),
+        (raw(status=9, cause="output_limit"), "output_limit"),
+        (raw(status=9), "signal"),
+        (raw(status=9, cpu_seconds=4.0), "cpu"),
+        (raw(status=24), "cpu"),
+        (raw(status=1 << 8, begun=False), "setup_failed"),
+        (raw(status=9, begun=False, cause="timeout"), "overloaded"),
+        ({"setup_failed": "fork"}, "setup_failed"),
+    ],
+)
+def test_kinds(seen: dict[str, Any], kind: str) -> None:
+    assert outcome_of(seen, SandboxConfig()).kind == kind
+
+
+def test_sizes_read_well() -> None:
+    assert (size(1024), size(8), size(1536), size(2048)) == ("1 GiB", "8 MiB", "1536 MiB", "2 GiB")

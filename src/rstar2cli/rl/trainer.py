@@ -6,9 +6,11 @@ one number, whether it took one update, several (``mini_batches``) or none (an e
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from torch import Tensor
@@ -16,6 +18,7 @@ from torch import Tensor
 from rstar2cli.core.config import to_dict
 from rstar2cli.core.errors import RstarError, Stopped
 from rstar2cli.core.progress import Progress, ProgressFn, silent
+from rstar2cli.policy.digest import checkpoint_digest
 from rstar2cli.policy.packing import MicroBatch
 from rstar2cli.records import Problem, Trajectory
 from rstar2cli.rl.batch import LossSums, RlBatch, make_batch, micro_loss, split_by_group
@@ -24,9 +27,13 @@ from rstar2cli.rl.metrics import mismatch_metrics, rollout_metrics
 from rstar2cli.rl.selection import StepSelection, select_step
 from rstar2cli.rl.source import LiveRollouts, RolloutSource, StoredRollouts
 from rstar2cli.rl.store import StepStore
+from rstar2cli.shards.atomic import write_bytes
 from rstar2cli.shards.lineage import Lineage
+from rstar2cli.shards.manifest import REJECTS
+from rstar2cli.shards.rejects import Reject, encode_reject
 from rstar2cli.training.loop import StepResult, Trainer
-from rstar2cli.training.rundir import open_run, run_name
+from rstar2cli.training.rundir import CHECKPOINTS, MODEL, is_done, open_run, run_name
+from rstar2cli.training.state import newest_state
 
 STAGE = "train-rl"
 
@@ -61,34 +68,55 @@ def train_rl(
     off_policy: bool = False,
     lineage: Lineage | None = None,
     resolved: Mapping[str, Any] | None = None,
+    rejects: Sequence[Reject] = (),
 ) -> RlResult:
     """Train ``model`` on ``problems`` and write a run directory with the final model.
 
     ``rollouts``: train on these stored trajectories, as many consecutive steps as there are, instead of
-    generating; ``off_policy`` accepts those of another policy. ``resolved``: what ``config.json`` holds and a
-    resume compares; ``lineage``: where the run comes from. Raises ``Stopped`` (resumable) after a signal, past
-    ``rollout.max_lost`` and after ``max_empty`` empty steps in a row; ``DataError`` and ``EnvironmentMissing``
-    as the rooms below do.
+    generating; ``off_policy`` accepts those of another policy. ``resolved``: the configuration to note in the run
+    (default: ``config``); ``lineage``: where it comes from; ``rejects``: input rows left out. Raises ``Stopped``
+    (resumable) after a signal, past ``rollout.max_lost`` and after ``max_empty`` empty steps in a row, and what
+    ``open_run``, ``Trainer``, ``collect`` and ``sync_weights`` raise.
     """
-    resolved = resolved or {"stage": STAGE, "model": model, "seed": seed, "config": to_dict(config)}
-    with open_run(out, stage=STAGE, config=resolved, resume=resume, overwrite=overwrite) as path:
+    noted = {**(resolved or {"config": to_dict(config), "seed": seed}), "model": model, "data": data_digest(problems)}
+    with open_run(out, stage=STAGE, config=noted, resume=resume, overwrite=overwrite) as path:
+        if rejects:
+            write_bytes(path / REJECTS, b"".join(map(encode_reject, rejects)))
+        if resume and (finished := _finished(path, config)):
+            return finished
         trainer = Trainer(model, path, config.optim, total_steps=config.steps)
         caller = trainer.resume() or {}
-        lineage = lineage or Lineage(
-            command=[], config=dict(resolved), inputs={}, model=trainer.policy.digest, seed=seed
-        )
-        store = StepStore(path, lineage, seed, rows_per_part=config.rollout.save_every)
+        digest, run = trainer.policy.digest, run_name(path)
+        origin = lineage or Lineage(command=[], config=noted, inputs={}, model=digest, seed=seed)
+        store = StepStore(path, origin, seed, rows_per_part=config.rollout.save_every)
         source: RolloutSource
         if rollouts:
             source = StoredRollouts(rollouts, off_policy=off_policy)
         else:
-            run = run_name(path)
             source = LiveRollouts(problems, model, trainer.policy.tokenizer, config, run, seed, progress)
-        loop = _Loop(trainer, store, source, config, run_name(path), seed, progress, caller, off_policy=off_policy)
+        loop = _Loop(trainer, store, source, config, run, seed, progress, caller, off_policy=off_policy)
         try:
             return loop.run()
         finally:
             source.close()
+
+
+def data_digest(problems: Sequence[Problem]) -> str:
+    """First 16 hex digits of the blake2b over the problems in order: a resume must see the same ones."""
+    hasher = hashlib.blake2b(digest_size=8)
+    for problem in problems:
+        hasher.update(repr((problem.id, problem.prompt, problem.answer)).encode())
+    return hasher.hexdigest()
+
+
+def _finished(path: Path, config: TrainRlConfig) -> RlResult | None:
+    """The result of a run that has nothing left to do."""
+    state = newest_state(path / CHECKPOINTS) if is_done(path) else None
+    if state is None or state.step < config.steps:
+        return None
+    counts = state.caller
+    policy = checkpoint_digest(path / MODEL)
+    return RlResult(steps=state.step, updates=counts["updates"], empty=counts["empty"], policy=policy, metrics={})
 
 
 class _Loop:

@@ -46,6 +46,35 @@ def test_the_lock_of_a_killed_process_is_free(tmp_path):
     assert ids(write(tmp_path / "d", problems(1))) == ["p0"]
 
 
+FORKER = """
+import os, sys, time
+from pathlib import Path
+from rstar2cli.shards.lock import OutputLock
+lock = OutputLock(Path(sys.argv[1]), "out")
+child = os.fork()
+if child == 0:
+    time.sleep(60)
+    os._exit(0)
+print(child, flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_child_that_outlives_a_killed_holder_blocks_nobody(tmp_path):
+    path = tmp_path / ".lock"
+    holder = subprocess.Popen([sys.executable, "-c", FORKER, str(path)], stdout=subprocess.PIPE, text=True)
+    child = int(holder.stdout.readline())
+    try:
+        holder.kill()
+        holder.wait()
+        lock = OutputLock(path, "out")
+        with pytest.raises(OutputConflict, match=f"process {os.getpid()}"):
+            OutputLock(path, "out")
+        lock.release()
+    finally:
+        os.kill(child, signal.SIGKILL)
+
+
 def test_release_is_repeatable(tmp_path):
     lock = OutputLock(tmp_path / ".lock", "out")
     lock.release()

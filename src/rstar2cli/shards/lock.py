@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
+import socket
 from pathlib import Path
 
 from rstar2cli.core.errors import OutputConflict
@@ -13,7 +15,8 @@ from rstar2cli.shards.atomic import output_error
 class OutputLock:
     """Holds ``path`` (a lock file) by flock until :meth:`release`.
 
-    The kernel drops the lock of a dead process, so a file left behind blocks nobody.
+    The kernel drops the lock of a dead process, so a file left behind blocks nobody. The
+    file names its holder, for messages.
     """
 
     def __init__(self, path: Path, output: str) -> None:
@@ -31,7 +34,12 @@ class OutputLock:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            holder = os.read(fd, 32).decode(errors="replace").strip()
+            holder = os.read(fd, 256).decode(errors="replace").strip()
+            if _died(holder):  # a child that it forked outlives it and holds the lock: take a new file
+                if self._same_file(fd):
+                    self._path.unlink(missing_ok=True)
+                os.close(fd)
+                return -1
             os.close(fd)
             raise OutputConflict(
                 f"{output}: being written by another process" + (f" ({holder})" if holder else ""),
@@ -45,7 +53,7 @@ class OutputLock:
             return -1
         try:
             os.truncate(fd, 0)
-            os.write(fd, f"process {os.getpid()}".encode())
+            os.write(fd, f"process {os.getpid()} on {socket.gethostname()}".encode())
         except OSError as error:
             os.close(fd)
             raise output_error(output, error) from error
@@ -63,3 +71,17 @@ class OutputLock:
             self._path.unlink(missing_ok=True)
             os.close(self._fd)
             self._fd = -1
+
+
+def _died(holder: str) -> bool:
+    """Whether the process that a lock file names ran on this machine and is no more."""
+    match = re.fullmatch(r"process (\d+) on (.+)", holder)
+    if match is None or match[2] != socket.gethostname():
+        return False
+    try:
+        os.kill(int(match[1]), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False

@@ -13,20 +13,19 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import duckdb
-import msgspec
 
 from rstar2cli.core import drain, process
-from rstar2cli.core.errors import DataError, EnvironmentMissing, UsageError
+from rstar2cli.core.errors import UsageError
 from rstar2cli.records import Record
 from rstar2cli.records.arrow import arrow_schema
 from rstar2cli.records.fields import field_types
 from rstar2cli.shards import parquet
+from rstar2cli.shards.duck import SAFE, distinct, plain, quote, shut, translated
 from rstar2cli.shards.kinds import detect_sources
 from rstar2cli.shards.lineage import Lineage
 from rstar2cli.shards.part import PartFile
@@ -79,10 +78,7 @@ class Database:
                 "memory_limit": f"{int(process.memory_limit() * MEMORY_SHARE)}B",
                 "temp_directory": str(self._spill / "spill"),
                 "max_temp_directory_size": f"{int(free * SPILL_SHARE)}B",
-                "autoload_known_extensions": False,
-                "autoinstall_known_extensions": False,
-                "python_enable_replacements": False,
-                "preserve_insertion_order": True,
+                **SAFE,
             },
         )
 
@@ -99,10 +95,7 @@ class Database:
 
     def seal(self) -> None:
         """Shut out all that is not a view's file, for good."""
-        paths = ", ".join(_quote(str(path)) for path in self._files)
-        self._con.execute(f"SET allowed_paths = [{paths}]")
-        self._con.execute("SET enable_external_access = false")
-        self._con.execute("SET lock_configuration = true")
+        shut(self._con, [str(path) for path in self._files])
 
     def execute(self, query: str, parameters: Sequence[Any] | None = None) -> Database:
         """Run one SELECT (or EXPLAIN, DESCRIBE, SUMMARIZE, VALUES); rows come by the fetch methods.
@@ -136,7 +129,7 @@ class Database:
             raise
         if failure:
             drain.check("query interrupted")
-            raise _translated(failure[0])
+            raise translated(failure[0])
         return self
 
     @property
@@ -172,10 +165,10 @@ class Database:
             yield self._named(batch)
 
     def _named(self, rows: Sequence[tuple[Any, ...]]) -> list[dict[str, Any]]:
-        names = _distinct(self.columns)
+        names = distinct(self.columns)
         json_columns = [str(column[1]) == "JSON" for column in self.description]
         return [
-            {name: _plain(value, is_json) for name, value, is_json in zip(names, row, json_columns, strict=True)}
+            {name: plain(value, is_json) for name, value, is_json in zip(names, row, json_columns, strict=True)}
             for row in rows
         ]
 
@@ -202,7 +195,7 @@ class Database:
         try:
             statements = self._con.extract_statements(body)
         except duckdb.Error as error:
-            raise _translated(error) from None
+            raise translated(error) from None
         if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
             raise UsageError("only one query is run, and it can only read", hint="SELECT, DESCRIBE, SUMMARIZE, EXPLAIN")
 
@@ -242,41 +235,5 @@ def _select(cls: type[Record], files: Sequence[Path]) -> str:
         f'"{name}"::JSON AS "{name}"' if field.kind == "json" else f'"{name}"'
         for name, field in field_types(cls).items()
     )
-    names = ", ".join(_quote(str(path)) for path in files)
+    names = ", ".join(quote(str(path)) for path in files)
     return f"SELECT {columns} FROM read_parquet([{names}])"
-
-
-def _quote(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _plain(value: Any, is_json: bool) -> Any:
-    """JSON as what it stands for, decimals (``0.5 * count(*)``) as numbers."""
-    if is_json and isinstance(value, str):
-        return msgspec.json.decode(value)
-    return float(value) if isinstance(value, Decimal) else value
-
-
-def _distinct(names: Sequence[str]) -> list[str]:
-    seen: dict[str, int] = {}
-    found = []
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        found.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
-    return found
-
-
-def _translated(error: BaseException) -> BaseException:
-    """Our error for one of DuckDB's; anything else stays what it is."""
-    if not isinstance(error, duckdb.Error):
-        return error
-    text = str(error).split("\n\nLINE")[0].strip()
-    if isinstance(error, duckdb.OutOfMemoryException):
-        return EnvironmentMissing(f"query: {text}", hint="select fewer columns or rows, or give it more memory")
-    if isinstance(error, duckdb.PermissionException):
-        return UsageError(f"query: {text}", hint="only the views can be read; name data as NAME=DIR")
-    if isinstance(error, duckdb.ConversionException | duckdb.OutOfRangeException | duckdb.InvalidInputException):
-        return DataError(f"query: {text}")
-    if isinstance(error, duckdb.IOException):
-        return DataError(f"query: {text}", hint="rstar2 validate names the file that is damaged")
-    return UsageError(f"query: {text}")

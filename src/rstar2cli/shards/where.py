@@ -12,6 +12,7 @@ from rstar2cli.core.errors import DataError, UsageError
 from rstar2cli.records.arrow import arrow_schema, to_table
 from rstar2cli.records.base import Record
 from rstar2cli.records.fields import field_types
+from rstar2cli.shards.duck import SAFE, shut
 
 R = TypeVar("R", bound=Record)
 _ROW = "__row__"
@@ -23,15 +24,8 @@ class Where:
     def __init__(self, expression: str, cls: type[Record]) -> None:
         self._expression = expression
         self._cls = cls
-        self._con = duckdb.connect(":memory:", config={"threads": 1})
-        for setting in (
-            "autoload_known_extensions=false",
-            "autoinstall_known_extensions=false",
-            "python_enable_replacements=false",
-            "enable_external_access=false",
-            "lock_configuration=true",
-        ):
-            self._con.execute(f"SET {setting}")
+        self._con = duckdb.connect(":memory:", config={"threads": 1, **SAFE})
+        shut(self._con)
         columns = ", ".join(
             f'"{name}"::JSON AS "{name}"' if field.kind == "json" else f'"{name}"'
             for name, field in field_types(cls).items()

@@ -11,7 +11,15 @@ from rstar2cli.sandbox.decide import outcome_of, size
 
 
 def raw(**changes: Any) -> dict[str, Any]:
-    base = {"cause": None, "status": 0, "seconds": 0.1, "cpu_seconds": 0.1, "begun": True, "report": ""}
+    base = {
+        "cause": None,
+        "status": 0,
+        "seconds": 0.1,
+        "cpu_seconds": 0.1,
+        "begun": True,
+        "report": "",
+        "waited_s": None,
+    }
     streams = {"stdout": "", "stderr": "", "stdout_bytes": 0, "stderr_bytes": 0, "truncated": False}
     return {**base, **streams, **changes}
 
@@ -33,6 +41,9 @@ def raw(**changes: Any) -> dict[str, Any]:
         (raw(status=24), "cpu"),
         (raw(status=1 << 8, begun=False), "setup_failed"),
         (raw(status=9, begun=False, cause="timeout"), "overloaded"),
+        (raw(status=9, cause="timeout", waited_s=2.1), "overloaded"),
+        (raw(status=9, cause="timeout", waited_s=1.9), "timeout"),
+        (raw(waited_s=3.0), "ok"),
         ({"setup_failed": "fork"}, "setup_failed"),
     ],
 )

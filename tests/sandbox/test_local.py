@@ -154,7 +154,7 @@ def test_one_call_leaves_nothing_to_the_next() -> None:
             box,
             "import os, math, signal\nprint(os.environ.get('A'), math.pi > 3, 'leak' in dir(__builtins__), "
             f"signal.getsignal(signal.SIGTERM) == signal.SIG_DFL, os.listdir(), "
-            f"os.path.exists({first.stdout.strip()!r}))",
+            f"os.path.exists({first.stdout.strip() + '/f'!r}))",
         )
         assert second.stdout == "None True False True [] False\n"
     finally:

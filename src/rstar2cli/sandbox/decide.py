@@ -19,6 +19,9 @@ def outcome_of(raw: dict[str, Any], config: SandboxConfig) -> Outcome:
         late = raw["cause"] == "timeout"
         detail = raw["stderr"].strip() or "the call did not begin within its time"
         return Outcome(kind="overloaded" if late else "setup_failed", detail=detail)
+    waited = raw["waited_s"] or 0.0
+    if raw["cause"] == "timeout" and waited > config.wall_s / 2:
+        return Outcome(kind="overloaded", detail=f"waited {waited:.1f} s of its {config.wall_s:g} s for a core")
     kind, details = _kind(raw, config)
     return Outcome(
         kind=kind,

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import random
+import socket
 import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -15,32 +16,42 @@ from typing import Any, NoReturn
 from rstar2cli.sandbox.inside import execute, kernel
 from rstar2cli.sandbox.inside import limits as limit_setting
 from rstar2cli.sandbox.inside.limits import Limits
+from rstar2cli.sandbox.inside.watch import REPORT_BYTES
 
-REPORT_BYTES = 32768
-"""Most that the supervisor reads of a child's report."""
 BEGUN = b"\n"
 """First byte of a report: everything is set up and the user's code starts. Without it a failure is ours."""
 _REPORT_FD = 3
 
 
 def become(
-    code_fd: int, stdin_fd: int, out_fd: int, err_fd: int, report_fd: int, limits: Limits, drop: bool
+    code_fd: int, stdin_fd: int, out_fd: int, err_fd: int, report: socket.socket, limits: Limits, drop: bool
 ) -> NoReturn:
     """Take the descriptors, limits and identity of a call, run its code and exit. Never returns."""
     status = 1
     try:
         os.setsid()
         seed, code = _read(code_fd)
-        _arrange(stdin_fd, out_fd, err_fd, report_fd)
+        _arrange(stdin_fd, out_fd, err_fd, report.detach())
         _identity(limits, drop)
         limit_setting.apply(limits, own_uid=drop)
         _interpreter(seed, limits)
-        os.write(_REPORT_FD, BEGUN)
+        _begin()
         status = _run(code)
     except BaseException as error:  # noqa: BLE001 - our own setting up failed: say so in the keeper's log
         os.write(2, f"call not begun: {error!r}\n".encode())
     finally:
         os._exit(status)
+
+
+def _begin() -> None:
+    """Say that all is set up, and hand over the file that tells how long we wait for a core."""
+    schedule = []
+    with contextlib.suppress(OSError):
+        schedule.append(os.open("/proc/self/schedstat", os.O_RDONLY))
+    with socket.socket(fileno=os.dup(_REPORT_FD)) as report:
+        socket.send_fds(report, [BEGUN], schedule) if schedule else report.send(BEGUN)
+    for fd in schedule:
+        os.close(fd)
 
 
 def _run(code: str) -> int:

@@ -31,6 +31,8 @@ _WARM = (
 _FILES = 4
 """Files of the largest size that a call's directory holds where it has a file system of its own."""
 
+_TMP = "/tmp"
+
 
 def main() -> None:
     """Serve the control socket whose descriptor is the first argument; limits are the second, as JSON."""
@@ -79,6 +81,10 @@ def _call(fds: list[int], control: socket.socket, limits: Limits, layers: list[s
 def _start(code_fd: int, stdin_fd: int, result_fd: int, limits: Limits, layers: list[str]) -> None:
     """Supervise a call, from within a PID namespace of its own where there is one."""
     pid_namespace = "pid namespace" in layers
+    home = _private_place(limits) if "read-only files" in layers else None
+    if home is not None and not kernel.private_directory(home, limits.file_bytes * _FILES):
+        supervise.write_result(result_fd, {"setup_failed": "no private directory"})
+        return
     if pid_namespace:
         if not kernel.unshare(kernel.NEWPID):
             supervise.write_result(result_fd, {"setup_failed": "no PID namespace"})
@@ -91,10 +97,19 @@ def _start(code_fd: int, stdin_fd: int, result_fd: int, limits: Limits, layers: 
             return
         kernel.die_with_parent(signal.SIGKILL)
     try:
-        result = supervise.supervise(code_fd, stdin_fd, limits, pid_namespace=pid_namespace, drop="user ids" in layers)
+        result = supervise.supervise(
+            code_fd, stdin_fd, limits, home=home, pid_namespace=pid_namespace, drop="user ids" in layers
+        )
     except OSError as error:
         result = {"setup_failed": str(error)}
     supervise.write_result(result_fd, result)
+
+
+def _private_place(limits: Limits) -> str:
+    """Where a call's own directory is mounted: /tmp, so that its name repeats, unless Python itself lives there."""
+    needed = [os.__file__, sys.executable, sys.base_prefix, *limits.packages]
+    hidden = any(str(Path(path).resolve()).startswith(f"{_TMP}/") for path in needed)
+    return limits.work_dir if hidden or not Path(_TMP).is_dir() else _TMP
 
 
 def _layers(limits: Limits) -> list[str]:
@@ -110,8 +125,8 @@ def _layers(limits: Limits) -> list[str]:
     for name, flag in (("network namespace", kernel.NEWNET), ("ipc namespace", kernel.NEWIPC)):
         if kernel.unshare(flag):
             names.append(name)
-    room = limits.file_bytes * _FILES
-    if _in_child(lambda: kernel.read_only_host(limits.work_dir, room)) and kernel.read_only_host(limits.work_dir, room):
+    if _in_child(lambda: kernel.read_only_host() and kernel.private_directory(_private_place(limits), 1 << 20)):
+        kernel.read_only_host()
         names.append("read-only files")
     if root and _in_child(lambda: _can_be(limits)):
         names.append("user ids")

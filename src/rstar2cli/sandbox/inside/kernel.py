@@ -14,6 +14,7 @@ _MS_REC_PRIVATE = 0x4000 | 0x40000
 _MS_NOSUID_NODEV = 0x2 | 0x4
 _SYS_MOUNT_SETATTR = 442  # the same number on every architecture
 _AT_FDCWD, _AT_RECURSIVE, _MOUNT_ATTR_RDONLY = -100, 0x8000, 0x1
+_INODES = 4096
 _CAPABILITY_VERSION_3 = 0x20080522
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -42,7 +43,7 @@ def give_up_privileges() -> None:
 
 
 def same_addresses_in_every_run() -> None:
-    """Programs executed from here on are loaded at the same addresses, so that ``id()`` and reprs repeat."""
+    """Programs executed from here on are loaded at the same addresses, so that printed ones mostly repeat."""
     _libc.personality(_ADDR_NO_RANDOMIZE)
 
 
@@ -59,23 +60,27 @@ def enter_user_namespace() -> bool:
     return True
 
 
-def read_only_host(work_dir: str, room_bytes: int) -> bool:
-    """In a mount namespace of our own make every file system read-only and ``work_dir`` a small tmpfs."""
+def read_only_host() -> bool:
+    """In a mount namespace of our own make every file system read-only."""
     if not unshare(NEWNS):
         return False
     if _libc.mount(None, b"/", None, _MS_REC_PRIVATE, None) != 0:
         return False
     attributes = (ctypes.c_uint64 * 4)(_MOUNT_ATTR_RDONLY, 0, 0, 0)
-    flags = ctypes.c_uint(_AT_RECURSIVE)
     made = _libc.syscall(
         ctypes.c_long(_SYS_MOUNT_SETATTR),
         ctypes.c_int(_AT_FDCWD),
         b"/",
-        flags,
+        ctypes.c_uint(_AT_RECURSIVE),
         ctypes.byref(attributes),
         ctypes.c_size_t(ctypes.sizeof(attributes)),
     )
-    if made != 0:
+    return bool(made == 0)
+
+
+def private_directory(place: str, room_bytes: int) -> bool:
+    """In a mount namespace of our own put a small empty file system over ``place``; it ends with the namespace."""
+    if not unshare(NEWNS):
         return False
-    options = f"size={room_bytes},nr_inodes=4096,mode=711".encode()
-    return bool(_libc.mount(b"tmpfs", work_dir.encode(), b"tmpfs", _MS_NOSUID_NODEV, options) == 0)
+    options = f"size={room_bytes},nr_inodes={_INODES},mode=700".encode()
+    return bool(_libc.mount(b"tmpfs", place.encode(), b"tmpfs", _MS_NOSUID_NODEV, options) == 0)

@@ -10,9 +10,9 @@ import contextlib
 import json
 import os
 import resource
-import select
 import shutil
 import signal
+import socket
 import tempfile
 import time
 from pathlib import Path
@@ -20,100 +20,54 @@ from typing import Any
 
 from rstar2cli.sandbox.inside import child, kernel
 from rstar2cli.sandbox.inside.limits import Limits
+from rstar2cli.sandbox.inside.watch import Watch
 
-_CHUNK = 65536
 _REAP_S = 5.0
-_ENDED, _NOTHING = 0, -1
 
 
-def supervise(code_fd: int, stdin_fd: int, limits: Limits, *, pid_namespace: bool, drop: bool) -> dict[str, Any]:
-    """Run one call to its end and return the raw result (a JSON object)."""
+def supervise(
+    code_fd: int, stdin_fd: int, limits: Limits, *, home: str | None, pid_namespace: bool, drop: bool
+) -> dict[str, Any]:
+    """Run one call to its end and return the raw result (a JSON object).
+
+    ``home`` is an empty directory that disappears with this process's namespace; null = make and delete one.
+    """
     if not pid_namespace:
         kernel.adopt_orphans()
-    home = tempfile.mkdtemp(dir=limits.work_dir)
-    os.chdir(home)
-    os.environ["HOME"] = os.environ["TMPDIR"] = home
+    directory = home or tempfile.mkdtemp(dir=limits.work_dir)
+    os.chdir(directory)
+    os.environ["HOME"] = os.environ["TMPDIR"] = directory
     if drop:
-        os.chown(home, limits.uid, limits.uid)
-    pipes = [os.pipe() for _ in range(3)]
+        os.chown(directory, limits.uid, limits.uid)
+    out, err = os.pipe(), os.pipe()
+    report, childs_report = socket.socketpair()
     started = time.monotonic()
     pid = os.fork()
     if pid == 0:
-        child.become(code_fd, stdin_fd, pipes[0][1], pipes[1][1], pipes[2][1], limits, drop)
-    for _, write_end in pipes:
-        os.close(write_end)
-    watch = _Watch([read_end for read_end, _ in pipes], limits)
+        child.become(code_fd, stdin_fd, out[1], err[1], childs_report, limits, drop)
+    os.close(out[1])
+    os.close(err[1])
+    childs_report.close()
+    watch = Watch(out[0], err[0], report, limits.output_bytes)
     cause = watch.until_end(pid, started + limits.wall_s)
     seconds = time.monotonic() - started
+    waited = watch.waited_s()  # before the kill: the kernel forgets it with the process
     status = _kill_all(pid, pid_namespace)
     watch.drain()
-    os.chdir("/")
-    shutil.rmtree(home, ignore_errors=True)
+    if home is None:
+        os.chdir("/")
+        shutil.rmtree(directory, ignore_errors=True)
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return {
         "cause": cause or ("output_limit" if watch.overflowed else None),
         "status": status,
         "seconds": seconds,
+        "waited_s": waited,
         "cpu_seconds": usage.ru_utime + usage.ru_stime,
-        "begun": watch.data[2][:1] == child.BEGUN,
-        "report": bytes(watch.data[2][1 : child.REPORT_BYTES]).decode("utf-8", "replace"),
+        "begun": watch.report[:1] == child.BEGUN,
+        "report": bytes(watch.report[1:]).decode("utf-8", "replace"),
         **_streams(watch, limits.keep_chars),
     }
-
-
-class _Watch:
-    """Reads stdout, stderr and the report as they come."""
-
-    def __init__(self, fds: list[int], limits: Limits) -> None:
-        self.data = [bytearray() for _ in fds]
-        self._limits = limits
-        self._open = {fd: place for place, fd in enumerate(fds)}
-        for fd in fds:
-            os.set_blocking(fd, False)
-
-    @property
-    def overflowed(self) -> bool:
-        """Whether more was written than a call may."""
-        return len(self.data[0]) + len(self.data[1]) > self._limits.output_bytes
-
-    def until_end(self, pid: int, deadline: float) -> str | None:
-        """Wait for the process's end, the deadline or too much output; the latter two are named."""
-        process = os.pidfd_open(pid)
-        poller = select.poll()
-        for fd in (process, *self._open):
-            poller.register(fd, select.POLLIN)
-        while True:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                return "timeout"
-            ready = poller.poll(left * 1000 + 1)
-            for fd, _ in ready:
-                if fd != process and self._read(fd) == _ENDED:
-                    poller.unregister(fd)
-            if self.overflowed:
-                return "output_limit"
-            if any(fd == process for fd, _ in ready):
-                return None
-
-    def drain(self) -> None:
-        """Take what is still in the pipes. Never waits: what held them open is dead."""
-        for fd in list(self._open):
-            while not self.overflowed and self._read(fd) > 0:
-                pass
-
-    def _read(self, fd: int) -> int:
-        """Bytes taken; ``_ENDED`` when every writer closed its end, ``_NOTHING`` when there is no more now."""
-        place = self._open[fd]
-        try:
-            chunk = os.read(fd, _CHUNK)
-        except BlockingIOError:
-            return _NOTHING
-        if not chunk:
-            del self._open[fd]
-            return _ENDED
-        if place < 2 or len(self.data[2]) < child.REPORT_BYTES:
-            self.data[place] += chunk
-        return len(chunk)
 
 
 def _kill_all(pid: int, pid_namespace: bool) -> int:
@@ -147,9 +101,9 @@ def _kill_round(pid: int, pid_namespace: bool) -> None:
                 os.kill(int(descendant), signal.SIGKILL)
 
 
-def _streams(watch: _Watch, keep: int) -> dict[str, Any]:
+def _streams(watch: Watch, keep: int) -> dict[str, Any]:
     result: dict[str, Any] = {"truncated": False}
-    for name, data in (("stdout", watch.data[0]), ("stderr", watch.data[1])):
+    for name, data in (("stdout", watch.stdout), ("stderr", watch.stderr)):
         text = data.decode("utf-8", "replace")
         if len(text) > keep:
             head = (keep + 1) // 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,6 +49,25 @@ def test_an_endless_loop_keeps_its_output(sandbox: LocalSandbox) -> None:
     outcome = run(sandbox, "print('begun')\nwhile True: pass")
     assert (outcome.kind, outcome.limit, outcome.stdout) == ("timeout", "1 s", "begun\n")
     assert 1.0 <= outcome.seconds < 10
+
+
+def test_time_without_a_core_is_not_charged() -> None:
+    """With three rivals on its core a call is given longer, or is called starved; never a short timeout."""
+    core = min(os.sched_getaffinity(0))
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {core})
+    rivals = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3)]
+    box = LocalSandbox(SandboxConfig(workers=1, wall_s=0.5, cpu_s=10))
+    try:
+        outcome = box.submit("while True: pass").result(timeout=60)
+        assert outcome.kind in ("timeout", "overloaded")
+        assert outcome.kind == "overloaded" or outcome.seconds > 0.6
+    finally:
+        os.sched_setaffinity(0, before)
+        box.close()
+        for rival in rivals:
+            rival.kill()
+            rival.wait()
 
 
 def test_cpu_limit() -> None:

@@ -19,9 +19,8 @@ def outcome_of(raw: dict[str, Any], config: SandboxConfig) -> Outcome:
         late = raw["cause"] == "timeout"
         detail = raw["stderr"].strip() or "the call did not begin within its time"
         return Outcome(kind="overloaded" if late else "setup_failed", detail=detail)
-    waited = raw["waited_s"] or 0.0
-    if raw["cause"] == "timeout" and waited > config.wall_s / 2:
-        return Outcome(kind="overloaded", detail=f"waited {waited:.1f} s of its {config.wall_s:g} s for a core")
+    if raw["cause"] == "timeout" and _starved(raw, config):
+        return Outcome(kind="overloaded", detail=f"no core for {raw['waited_s']:.1f} of {raw['seconds']:.1f} s")
     kind, details = _kind(raw, config)
     return Outcome(
         kind=kind,
@@ -34,6 +33,12 @@ def outcome_of(raw: dict[str, Any], config: SandboxConfig) -> Outcome:
         cpu_seconds=raw["cpu_seconds"],
         **details,
     )
+
+
+def _starved(raw: dict[str, Any], config: SandboxConfig) -> bool:
+    """Whether it got no core for over half of its time, and so never had its limit's worth."""
+    waited = raw["waited_s"] or 0.0
+    return bool(waited > raw["seconds"] / 2 and raw["seconds"] - waited < config.wall_s)
 
 
 def _kind(raw: dict[str, Any], config: SandboxConfig) -> tuple[OutcomeKind, dict[str, Any]]:

@@ -18,10 +18,11 @@ from typing import IO, Any
 
 import rstar2cli
 from rstar2cli.sandbox.inside.limits import Limits
+from rstar2cli.sandbox.inside.watch import PATIENCE
 
 _START_S = 60.0
 _GRACE_S = 15.0
-"""Time past the wall limit after which the supervisor itself counts as lost."""
+"""Time past the longest wait of the supervisor after which the supervisor itself counts as lost."""
 _CHUNK = 65536
 _BOOT = (
     "import sys; sys.path.insert(0, {root!r}); from rstar2cli.sandbox.inside.keeper import main; "
@@ -88,7 +89,7 @@ class Keeper:
             finally:
                 for fd in (*files, writer):
                     os.close(fd)
-            deadline = time.monotonic() + self._limits.wall_s + _GRACE_S
+            deadline = time.monotonic() + PATIENCE * self._limits.wall_s + _GRACE_S
             line = _read_line(reader, deadline)
         finally:
             os.close(reader)
@@ -126,7 +127,7 @@ class Keeper:
 
     def _failure(self, what: str) -> KeeperFailed:
         last = b""
-        if not self._log.closed:
+        with contextlib.suppress(ValueError):  # closed by another thread meanwhile
             self._log.seek(0)
             last = self._log.read()[-1000:]
         self.close()

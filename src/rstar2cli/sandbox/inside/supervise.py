@@ -49,7 +49,7 @@ def supervise(
     os.close(err[1])
     childs_report.close()
     watch = Watch(out[0], err[0], report, limits.output_bytes)
-    cause = watch.until_end(pid, started + limits.wall_s)
+    cause = watch.until_end(pid, started, limits.wall_s)
     seconds = time.monotonic() - started
     waited = watch.waited_s()  # before the kill: the kernel forgets it with the process
     status = _kill_all(pid, pid_namespace)

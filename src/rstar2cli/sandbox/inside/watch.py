@@ -10,6 +10,8 @@ import time
 
 REPORT_BYTES = 32768
 """Most that is kept of a child's report."""
+PATIENCE = 3
+"""A starved call is ended at the latest after this many times its wall limit."""
 _CHUNK = 65536
 _ENDED, _NOTHING = 0, -1
 
@@ -33,16 +35,24 @@ class Watch:
         """Whether more was written than a call may."""
         return len(self.stdout) + len(self.stderr) > self._most
 
-    def until_end(self, pid: int, deadline: float) -> str | None:
-        """Wait for the process's end, the deadline or too much output; the latter two are named."""
+    def until_end(self, pid: int, started: float, wall_s: float) -> str | None:
+        """Wait for the process's end, the deadline or too much output; the latter two are named.
+
+        A call that got no core for over half of its time is given that time again, up to
+        ``PATIENCE`` times its limit: an endless loop on a busy machine still is a timeout.
+        """
+        deadline = started + wall_s
         process = os.pidfd_open(pid)
         poller = select.poll()
         for fd in (process, *self._sinks):
             poller.register(fd, select.POLLIN)
         while True:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                return "timeout"
+            now = time.monotonic()
+            if now >= deadline:
+                deadline = self._extended(now, started, wall_s)
+                if now >= deadline:
+                    return "timeout"
+            left = deadline - now
             ready = [fd for fd, _ in poller.poll(left * 1000 + 1)]
             for fd in ready:
                 if fd != process and self._read(fd) == _ENDED:
@@ -65,6 +75,12 @@ class Watch:
         with contextlib.suppress(OSError, ValueError, IndexError):
             return int(os.pread(self._schedule_fd, 200, 0).split()[1]) / 1e9
         return None
+
+    def _extended(self, now: float, started: float, wall_s: float) -> float:
+        waited = self.waited_s() or 0.0
+        if waited <= (now - started) / 2:
+            return now
+        return min(started + waited + wall_s, started + PATIENCE * wall_s)
 
     def _read(self, fd: int) -> int:
         """Bytes taken; ``_ENDED`` when every writer closed its end, ``_NOTHING`` when there is no more now."""

@@ -11,13 +11,14 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
 from rstar2cli.core import drain
-from rstar2cli.core.errors import EnvironmentMissing
+from rstar2cli.core.errors import EnvironmentMissing, InputMissing
 from rstar2cli.sandbox.build import build_sandbox
 from rstar2cli.sandbox.client import HttpSandbox
 from rstar2cli.sandbox.config import SandboxConfig, ServeConfig
@@ -133,16 +134,22 @@ def test_a_full_service_gives_overloaded(address: str) -> None:
         client.close()
 
 
-def test_tokens() -> None:
+def test_tokens(tmp_path: Path) -> None:
     with serving(token="secret") as where:
         assert post(where, "/v1/run", {"code": "1"}).status_code == 401
         assert post(where, "/v1/run", {"code": "1"}, Authorization="Bearer wrong").status_code == 401
         assert post(where, "/v1/run", {"code": "1"}, Authorization="Bearer secret").status_code == 200
         with pytest.raises(EnvironmentMissing, match="401"):
             HttpSandbox(where)
-        client = HttpSandbox(where, token="secret")
+        (tmp_path / "token").write_text("secret\n")
+        client = build_sandbox(SandboxConfig(endpoints=(where,), token_file=str(tmp_path / "token")))
         assert client.submit("1 + 1").result().stdout == "2\n"
         client.close()
+
+
+def test_an_absent_token_file_is_named() -> None:
+    with pytest.raises(InputMissing, match="token_file absent"):
+        build_sandbox(SandboxConfig(endpoints=("http://127.0.0.1:9",), token_file="absent"))
 
 
 def test_nothing_listening_is_named() -> None:

@@ -30,8 +30,8 @@ class SandboxConfig:
     """Layers to use: `auto` = all that this host has; `none` = limits only."""
     endpoints: tuple[str, ...] = ()
     """Address of a `rstar2 sandbox-serve` to use instead of processes of our own (at most one for now)."""
-    token: str = ""
-    """Token of that service, if it asks for one."""
+    token_file: str = ""
+    """File that holds that service's token, if it asks for one (the token itself would end up in `config.json`)."""
 
     def __post_init__(self) -> None:
         for name in ("wall_s", "cpu_s", "memory_mib", "output_mib", "keep_chars", "file_mib", "processes"):

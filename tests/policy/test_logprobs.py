@@ -33,7 +33,7 @@ def make_sequences(count: int = 9, seed: int = 0) -> list[TrainSequence]:
 
 
 def reference(model, sequences: list[TrainSequence], weights: torch.Tensor, temperature: float):
-    """Log-probs in the order of the counted tokens and gradients, from full logits of single rows with eager attention."""
+    """Log-probs of the counted tokens in order, and gradients: full logits of single rows, eager attention."""
     model.set_attn_implementation("eager")
     model.zero_grad()
     parts = []

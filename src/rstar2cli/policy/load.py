@@ -66,6 +66,8 @@ def load_tokenizer(path: str | Path) -> Any:
     """The tokenizer of a model directory, run or hub id. Raises ``InputMissing`` or ``DataError``."""
     directory = resolve_model(str(path))
     if not any((directory / name).exists() for name in _TOKENIZER_FILES):
+        if not (directory / "config.json").exists():
+            raise InputMissing(f"{directory}: not a model directory (no config.json)")
         raise InputMissing(
             f"{directory}: no tokenizer (none of {', '.join(_TOKENIZER_FILES)})",
             hint="copy the tokenizer files of the base model into it",

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from accelerate import Accelerator, DistributedType
+from accelerate.utils import parse_flag_from_env
 from torch import Tensor
 
 from rstar2cli.core.errors import EnvironmentMissing, UsageError
@@ -32,9 +33,10 @@ class Parallel:
         self.rank: int = self._accelerator.process_index
         self.world: int = self._accelerator.num_processes
         kind = self._accelerator.distributed_type
-        if kind not in _SUPPORTED:
+        sharded = parse_flag_from_env("ACCELERATE_USE_FSDP") or parse_flag_from_env("ACCELERATE_USE_DEEPSPEED")
+        if kind not in _SUPPORTED or sharded:
             raise UsageError(
-                f"accelerate was configured for {kind.value}; training here replicates the model",
+                "accelerate was configured to shard the model (FSDP, DeepSpeed); training here replicates it",
                 hint="launch with torchrun, or accelerate launch without FSDP, DeepSpeed and Megatron",
             )
         if self.world != ranks().world_size or (expected and self.world != expected):

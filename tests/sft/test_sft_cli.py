@@ -1,0 +1,118 @@
+"""``rstar2 sft`` as a user runs it: results, rejects, bad input, signals."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from rstar2cli.cli.app import run
+from rstar2cli.policy.digest import checkpoint_digest
+from rstar2cli.policy.tiny import init_tiny
+
+FAST = ["--set", "optim.lr=1e-2", "--set", "batch=4", "--set", "epochs=2", "--set", "dialogue.system=short"]
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory) -> str:
+    path = tmp_path_factory.mktemp("base") / "tiny"
+    init_tiny(path, seed=5)
+    return str(path)
+
+
+def rows(count: int, *, answer: str = "four</reason>") -> list[dict]:
+    return [
+        {
+            "kind": "conversation/1",
+            "id": f"c{number}",
+            "source": "test",
+            "messages": [{"role": "user", "content": "2+2"}, {"role": "assistant", "content": answer}],
+        }
+        for number in range(count)
+    ]
+
+
+def write(path: Path, records: list[dict]) -> str:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return str(path)
+
+
+def test_a_run_prints_its_path_and_can_be_given_as_a_model(base, tmp_path, capsys):
+    data, out = write(tmp_path / "d.jsonl", rows(8)), str(tmp_path / "run")
+    assert run(["sft", data, "-m", base, "-o", out, *FAST, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert (result["out"], result["conversations"], result["steps"]) == (out, 8, 4)
+    assert run(["model", "info", out]) == 0
+    assert json.loads(capsys.readouterr().out)["digest"] == result["digest"]
+    assert run(["sft", data, "-m", base, "-o", out, *FAST]) == 5
+    assert run(["sft", data, "-m", base, "-o", out, *FAST, "--resume", "-q"]) == 0
+    assert capsys.readouterr().out == out + "\n"
+    config = json.loads((Path(out) / "config.json").read_text())
+    assert (config["model"], config["config"]["batch"], config["config"]["optim"]["schedule"]) == (base, 4, "cosine")
+
+
+def test_dry_run_counts_and_writes_nothing(base, tmp_path, capsys):
+    data, out = write(tmp_path / "d.jsonl", rows(8)), tmp_path / "run"
+    assert run(["sft", data, "-m", base, "-o", str(out), *FAST, "--dry-run", "--json"]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert (plan["conversations"], plan["steps"]) == (8, 4)
+    assert not out.exists()
+
+
+def test_too_many_rejects_stop_before_training(base, tmp_path, capsys):
+    data, out = write(tmp_path / "d.jsonl", rows(4) + rows(1, answer="x" * 5000)), tmp_path / "run"
+    assert run(["sft", data, "-m", base, "-o", str(out), *FAST]) == 3
+    assert "max_length" in capsys.readouterr().err
+    assert not out.exists()
+    assert run(["sft", data, "-m", base, "-o", str(out), *FAST, "--max-rejects", "0.5"]) == 0
+    assert capsys.readouterr().err.count("1 of 5 input rows rejected") == 1
+    reject = json.loads((out / "rejects.jsonl").read_text())
+    assert (reject["line"], "max_length" in reject["reason"]) == (5, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["{d}", "-m", "{t}/gone", "-o", "{t}/run"], 4, "no such model directory"),
+        (["{t}/gone.jsonl", "-m", "{m}", "-o", "{t}/run"], 4, "gone.jsonl"),
+        (["{e}", "-m", "{m}", "-o", "{t}/run"], 4, "no records in"),
+        (["{d}", "-m", "{m}", "-o", "{t}/run", "--set", "optim.lrr=1"], 2, "did you mean 'optim.lr'"),
+        (["{d}", "-m", "{m}", "-o", "{t}/run", "--set", "batch=0"], 2, "at least 1"),
+        (["{d}", "-m", "{m}", "-o", "{d}"], 5, "is a file"),
+        (["{d}", "-m", "{m}", "-o", "{t}/run", "--resume"], 4, "no run to resume"),
+        (["{d}", "-m", "{m}", "-o", "{t}/run", "--set", "optim.processes=2"], 2, "2 processes expected, 1 running"),
+    ],
+)
+def test_what_goes_wrong_is_said(base, tmp_path, capsys, arguments, code, message):
+    places = {"{t}": str(tmp_path), "{m}": base, "{d}": write(tmp_path / "d.jsonl", rows(2)), "{e}": ""}
+    places["{e}"] = write(tmp_path / "e.jsonl", [])
+    for name, place in places.items():
+        arguments = [argument.replace(name, place) for argument in arguments]
+    assert run(["sft", *arguments]) == code
+    assert message in capsys.readouterr().err
+
+
+def test_a_signal_saves_and_the_resumed_run_is_the_same(base, tmp_path, capsys):
+    data = write(tmp_path / "d.jsonl", rows(400))
+    settings = [*FAST, "--set", "optim.dtype=float32"]
+    command = ["sft", data, "-m", base, "-o", str(tmp_path / "stopped"), *settings]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen([sys.executable, "-m", "rstar2cli", *command], env=environment, stderr=subprocess.PIPE)
+    metrics = tmp_path / "stopped" / "metrics.jsonl"
+    deadline = time.monotonic() + 120
+    while not (metrics.exists() and metrics.stat().st_size) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 7, err
+    assert b"--resume" in err
+    assert run([*command, "--resume", "-q"]) == 0
+    whole = [part.replace("stopped", "whole") for part in command]
+    assert run([*whole, "-q"]) == 0
+    assert checkpoint_digest(tmp_path / "stopped" / "model") == checkpoint_digest(tmp_path / "whole" / "model")

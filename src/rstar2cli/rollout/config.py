@@ -28,7 +28,7 @@ class RolloutConfig:
     """Longest rendered prompt in tokens; problems with a longer one are rejected."""
     max_response: int = 8192
     """Tokens after the prompt: the model's, the tool's and the template's (less if the model's context is full)."""
-    max_turn: int = 0
+    max_turn_tokens: int = 0
     """Most tokens of one turn; 0 = only `max_response` counts."""
     in_flight: int = 0
     """Trajectories under way at once; 0 = `engine.max_running`. The free cache of the engine limits it too."""
@@ -55,7 +55,7 @@ class RolloutConfig:
         for name in ("samples", "max_turns", "max_prompt", "max_response", "wave", "save_every"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
-        for name in ("step", "problems_per_step", "max_turn", "in_flight", "tool_retries"):
+        for name in ("step", "problems_per_step", "max_turn_tokens", "in_flight", "tool_retries"):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} must not be negative")
         if not 0 <= self.max_lost <= 1:

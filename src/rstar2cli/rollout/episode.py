@@ -65,7 +65,7 @@ class Episode:
         room = self._budget - len(self.trail.response_ids)
         return Request(
             prompt_ids=self.trail.ids,
-            max_tokens=min(room, self._config.max_turn or room),
+            max_tokens=min(room, self._config.max_turn_tokens or room),
             stop_ids=self._dialogue.stop_ids,
             seed=derive_seed(self.job.seed, "turn", len(self.turns)),
             sampling=self._config.sampling,

@@ -1,0 +1,160 @@
+"""The command: pipes, refusals, resume after a kill."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from rstar2cli.policy.tiny import init_tiny
+from rstar2cli.records import Trajectory
+from rstar2cli.shards.digest import data_digest
+from rstar2cli.shards.reader import read_records
+
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
+SHORT = ["--set", "dialogue.system=short", "--set", "max_response=60"]
+
+
+def rstar2(*arguments: object, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "rstar2cli", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, input=stdin, env=ENVIRONMENT, timeout=120)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("model") / "tiny"
+    init_tiny(path, seed=3, max_length=1024)
+    return path
+
+
+@pytest.fixture(scope="module")
+def problems(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("problems") / "problems.jsonl"
+    rows = [
+        {"kind": "problem/1", "id": f"p{n}", "source": "test", "prompt": f"Say {n}.", "answer": str(n)}
+        for n in range(6)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_it_streams_and_warns_if_nothing_was_called(model: Path, problems: Path) -> None:
+    done = rstar2("rollout", "-", "-m", model, "-o", "-", "-n", 2, *SHORT, stdin=problems.read_text())
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(rows) == 12
+    assert {row["kind"] for row in rows} == {"trajectory/1"}
+    assert "none of 12 trajectories made a complete tool call" in done.stderr
+
+
+def test_the_same_seed_gives_the_same_another_seed_does_not(model: Path, problems: Path, tmp_path: Path) -> None:
+    flags = ["-m", model, "--deterministic", "--set", "wave=4", *SHORT]
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        assert rstar2("rollout", problems, "-o", tmp_path / name, "--seed", seed, *flags).returncode == 0
+    digests = [data_digest([str(tmp_path / name)]) for name in "abc"]
+    assert digests[0] == digests[1] != digests[2]
+
+
+@pytest.mark.parametrize("mode", ["deterministic", "normal"])
+def test_killed_and_resumed_it_ends_the_same(mode: str, model: Path, problems: Path, tmp_path: Path) -> None:
+    flags = ["rollout", problems, "-m", model, "-n", "8", "--set", "save_every=4", "--set", "wave=4", *SHORT]
+    flags += ["--set", "in_flight=4", "--set", "max_response=120"]
+    flags += ["--deterministic"] if mode == "deterministic" else []
+    assert rstar2(*flags, "-o", tmp_path / "whole").returncode == 0
+
+    killed = subprocess.Popen(
+        [sys.executable, "-m", "rstar2cli", *map(str, flags), "-o", str(tmp_path / "cut")],
+        env=ENVIRONMENT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 60
+    while not list((tmp_path / "cut").glob("part-*.parquet")) and time.monotonic() < deadline:
+        assert killed.poll() is None, "it was to be killed on the way"
+        time.sleep(0.005)
+    killed.send_signal(signal.SIGKILL)
+    assert killed.wait(10) == -signal.SIGKILL
+    assert not (tmp_path / "cut" / "manifest.json").exists()
+
+    refused = rstar2(*flags, "-o", tmp_path / "cut")
+    assert refused.returncode == 5
+    assert "--resume" in refused.stderr
+    resumed = rstar2(*flags, "-o", tmp_path / "cut", "--resume", "--json")
+    assert resumed.returncode == 0, resumed.stderr
+    assert 0 < json.loads(resumed.stdout)["made"] < 48
+    ids = [[t.id for t in read_records([str(tmp_path / name)], Trajectory)] for name in ("whole", "cut")]
+    assert sorted(ids[0]) == sorted(ids[1])
+    assert len(set(ids[1])) == 48
+    if mode == "deterministic":
+        assert data_digest([str(tmp_path / "whole")]) == data_digest([str(tmp_path / "cut")])
+    again = rstar2(*flags, "-o", tmp_path / "cut", "--resume", "--json")
+    assert again.returncode == 0
+    assert json.loads(again.stdout)["made"] == 0, "nothing is left to do"
+
+
+def test_ctrl_c_drains_saves_and_says_how_to_go_on(model: Path, problems: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    command = ["rollout", problems, "-m", model, "-n", "40", "--set", "save_every=5", "--set", "in_flight=4", *SHORT]
+    running = subprocess.Popen(
+        [sys.executable, "-m", "rstar2cli", *map(str, command), "-o", str(out)],
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 60
+    while not list(out.glob("part-*.parquet")) and time.monotonic() < deadline:
+        time.sleep(0.005)
+    running.send_signal(signal.SIGINT)
+    _, stderr = running.communicate(timeout=60)
+    assert running.returncode == 7, stderr
+    assert "--resume" in stderr
+    resumed = rstar2(*command, "-o", out, "--resume", "--json")
+    assert resumed.returncode == 0, resumed.stderr
+    assert len({t.id for t in read_records([str(out)], Trajectory)}) == 240
+
+
+def test_a_dry_run_says_what_would_run_and_writes_nothing(model: Path, problems: Path, tmp_path: Path) -> None:
+    done = rstar2("rollout", problems, "-m", model, "-o", tmp_path / "x", "-n", 4, "--dry-run", "--json", *SHORT)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["trajectories"] == 24
+    assert not (tmp_path / "x").exists()
+
+
+def test_long_prompts_are_rejected_with_their_id(model: Path, problems: Path, tmp_path: Path) -> None:
+    long = {"kind": "problem/1", "id": "long", "source": "t", "prompt": "x" * 3000, "answer": "1"}
+    text = problems.read_text() + json.dumps(long) + "\n"
+    done = rstar2("rollout", "-", "-m", model, "-o", tmp_path / "o", *SHORT, "--max-rejects", "0.5", stdin=text)
+    assert done.returncode == 0, done.stderr
+    assert "problem long" in (tmp_path / "o" / "rejects.jsonl").read_text()
+    refused = rstar2("rollout", "-", "-m", model, "-o", tmp_path / "p", *SHORT, stdin=text)
+    assert refused.returncode == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["-m", "nowhere/at/all"], 4, "no such model"),
+        (["--set", "max_turnz=3"], 2, "max_turns"),
+        (["--set", "samples=0"], 2, "samples"),
+        (["--set", "engine.name=http"], 6, "http"),
+        (["--set", "engine.max_length=5000"], 2, "1024"),
+    ],
+)
+def test_what_is_wrong_is_said(
+    arguments: list[str], code: int, words: str, model: Path, problems: Path, tmp_path: Path
+) -> None:
+    done = rstar2("rollout", problems, "-m", model, "-o", tmp_path / "out", *arguments)
+    assert done.returncode == code, done.stderr
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_two_problems_of_one_id_are_refused(model: Path, problems: Path, tmp_path: Path) -> None:
+    done = rstar2("rollout", problems, problems, "-m", model, "-o", tmp_path / "out", *SHORT)
+    assert done.returncode == 3
+    assert "'p0'" in done.stderr

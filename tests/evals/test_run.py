@@ -12,7 +12,7 @@ import pytest
 
 from rstar2cli.core import drain
 from rstar2cli.core.config import Layer, resolve
-from rstar2cli.core.errors import InputMissing, OutputConflict, Stopped
+from rstar2cli.core.errors import DataError, InputMissing, OutputConflict, Stopped
 from rstar2cli.core.progress import Progress, ProgressFn, silent
 from rstar2cli.evals.config import EvalConfig
 from rstar2cli.evals.run import TOO_LONG, EvalResult, report, run_eval, score_all
@@ -138,6 +138,15 @@ def test_no_problems(tmp_path: Path) -> None:
         open_writer(str(tmp_path / "out"), Score, lineage=lineage, config={}) as scores,
     ):
         run_eval([], "m", EvalConfig(), scores, directory=str(tmp_path / "out"), lineage=lineage, resolved={})
+
+
+def test_ids_must_be_unique(tmp_path: Path) -> None:
+    lineage = Lineage(command=[], config={}, inputs={})
+    with (
+        pytest.raises(DataError, match="'p0'"),
+        open_writer(str(tmp_path / "out"), Score, lineage=lineage, config={}) as scores,
+    ):
+        run_eval([PROBLEMS[0]] * 2, "m", EvalConfig(), scores, directory=str(tmp_path), lineage=lineage, resolved={})
 
 
 def test_too_long_prompts_are_undecided_and_told(tmp_path: Path, model: str) -> None:

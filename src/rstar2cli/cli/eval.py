@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 import tempfile
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,21 +20,22 @@ if TYPE_CHECKING:
 
 Samples = Annotated[
     int | None,
-    typer.Option(
-        "--samples", min=1, help="Samples of each problem; short for --set rollout.samples=….", show_default=False
-    ),
+    typer.Option("--samples", "-n", min=1, help="Samples of each problem (rollout.samples).", show_default=False),
+]
+Deterministic = Annotated[
+    bool, typer.Option("--deterministic", help="Tokens depend on the seed alone; slower (rollout.deterministic).")
 ]
 
 
 @stage(
     config=EvalConfig,
     examples=[
-        "rstar2 eval runs/smoke/heldout -m runs/smoke/rl -o runs/smoke/eval-rl --samples 1",
+        "rstar2 eval runs/smoke/heldout -m runs/smoke/rl -o runs/smoke/eval-rl -n 1",
         "rstar2 eval math500:math500.jsonl -m MODEL -o out --set rollout.engine.name=vllm",
         "rstar2 eval problems.jsonl -m MODEL -o out --set rollout.sampling.temperature=0 --json",
     ],
 )
-def main(run: Stage[EvalConfig], model: Model, samples: Samples = None) -> None:
+def main(run: Stage[EvalConfig], model: Model, samples: Samples = None, deterministic: Deterministic = False) -> None:
     """Measure a model on problems: pass@1 with its interval, tool errors, length, turns.
 
     IN is problem records, or NAME:FILE for a public benchmark: aime24, aime25, gsm8k, hmmt25, math500, with the
@@ -46,9 +47,11 @@ def main(run: Stage[EvalConfig], model: Model, samples: Samples = None) -> None:
     from rstar2cli.policy.load import resolve_model
     from rstar2cli.records import Score
 
-    if samples is not None:
-        rollout = dataclasses.replace(run.config.rollout, samples=samples)
-        run.config = dataclasses.replace(run.config, rollout=rollout)
+    given: dict[str, Any] = {"samples": samples, "deterministic": deterministic or None}
+    rollout = dataclasses.replace(
+        run.config.rollout, **{key: value for key, value in given.items() if value is not None}
+    )
+    run.config = dataclasses.replace(run.config, rollout=rollout)
     problems = _problems(run)
     digest = checkpoint_digest(resolve_model(model))
     if run.dry_run:

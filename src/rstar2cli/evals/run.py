@@ -10,12 +10,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rstar2cli.core.errors import InputMissing
+from rstar2cli.core.errors import DataError, InputMissing
 from rstar2cli.core.progress import Progress, ProgressFn, silent
 from rstar2cli.dialogue.dialogue import Dialogue
 from rstar2cli.engines.build import build_engine
@@ -78,10 +79,12 @@ def run_eval(
     ``directory`` gets ``trajectories`` (with ``resume`` only missing ones are made) and
     ``result.json``. ``resolved`` is the configuration written beside the trajectories; with the
     model's digest in it another model is refused on resume. Raises ``InputMissing`` without
-    problems, ``Stopped`` after a signal or too many losses, and what engine, model and writer raise.
+    problems, ``DataError`` for ids that occur twice, ``Stopped`` after a signal or too many
+    losses, and what engine, model and writer raise.
     """
     if not problems:
         raise InputMissing("no problems to evaluate on", hint="look at the input with: rstar2 head IN")
+    _check_ids(problems)
     begun = time.monotonic()
     kept = str(Path(directory) / "trajectories")
     with open_writer(
@@ -104,6 +107,16 @@ def run_eval(
     text = json.dumps(result.to_dict(), indent=2, ensure_ascii=False)
     write_bytes(Path(directory) / RESULT, text.encode() + b"\n")
     return result
+
+
+def _check_ids(problems: Sequence[Problem]) -> None:
+    """Scores and trajectories name their problem by its id alone."""
+    twice = [name for name, times in Counter(problem.id for problem in problems).items() if times > 1]
+    if twice:
+        raise DataError(
+            f"{len(twice)} problem ids occur more than once, the first: {twice[0]!r}",
+            hint="give ids that are unique over all inputs, or evaluate the inputs one by one",
+        )
 
 
 def _write_missing(made: Sequence[Score], writer: Writer[Score]) -> None:

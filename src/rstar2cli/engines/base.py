@@ -27,6 +27,14 @@ class Sampling:
     top_k: int = 0
     """Only the k likeliest tokens; 0 = all."""
 
+    def __post_init__(self) -> None:
+        if self.temperature < 0:
+            raise ValueError(f"temperature must not be negative, not {self.temperature}")
+        if not 0 < self.top_p <= 1:
+            raise ValueError(f"top_p must be over 0 and at most 1, not {self.top_p}")
+        if self.top_k < 0:
+            raise ValueError(f"top_k must not be negative, not {self.top_k}")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Request:

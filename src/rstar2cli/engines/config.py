@@ -26,3 +26,9 @@ class EngineConfig:
     """Longest prompt plus response in tokens; 0 = the model's own limit."""
     endpoints: tuple[str, ...] = ()
     """For `http`: addresses of the servers."""
+
+    def __post_init__(self) -> None:
+        if self.max_running < 1:
+            raise ValueError(f"max_running must be at least 1, not {self.max_running}")
+        if self.capacity_tokens < 0 or self.max_length < 0:
+            raise ValueError("capacity_tokens and max_length must not be negative; 0 = automatic")

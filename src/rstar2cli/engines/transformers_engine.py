@@ -29,6 +29,8 @@ from rstar2cli.engines.wave import run_wave
 
 Result = TypeVar("Result")
 
+_KEPT = 4
+"""One more slot for so many rows: contents of rows that pause (their tool runs) outlive the arrival of new ones."""
 _CACHE_SHARE = 0.4
 """Share of the memory that the cache may take when `capacity_tokens` is left open."""
 
@@ -51,7 +53,7 @@ class TransformersEngine:
         self._capacity = config.capacity_tokens or self._default_capacity()
         self._cache = SlotCache(
             layers=shape.layers,
-            slots=config.max_running,
+            slots=config.max_running + max(1, config.max_running // _KEPT),
             kv_heads=shape.kv_heads,
             head_dim=shape.head_dim,
             dtype=self._decoder.dtype,
@@ -237,7 +239,7 @@ class TransformersEngine:
         token = SlotCache.token_bytes(
             layers=shape.layers, kv_heads=shape.kv_heads, head_dim=shape.head_dim, dtype=self._decoder.dtype
         )
-        memory = memory_limit() if device.type == "cpu" else torch.cuda.mem_get_info(device)[0]
+        memory = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else memory_limit()
         affordable = int(memory * _CACHE_SHARE) // token
         if affordable < 1:
             raise EnvironmentMissing(f"no memory for a key-value cache on {device}")

@@ -18,7 +18,7 @@ from rstar2cli.cli.app import load_command, run
 from rstar2cli.core.config import resolve, toml_layer
 
 TOMLS = sorted(recipes.directory().rglob("*.toml"))
-STAGE_OF = {"conversations": "curate", "look": "rollout", "rl": "train_rl"}
+STAGE_OF = {"conversations": "curate", "look": "rollout", "rl": "train_rl", **{f"rl-stage{n}": "train_rl" for n in (1, 2, 3)}}
 """Stage of a settings file whose name is not the stage's."""
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -15,20 +17,30 @@ import pytest
 
 from rstar2cli.cli import recipes, smoke
 from rstar2cli.cli.app import load_command, run
+from rstar2cli.cli.registry import COMMANDS
 from rstar2cli.core.config import resolve, toml_layer
 
-TOMLS = sorted(recipes.directory().rglob("*.toml"))
-STAGE_OF = {"conversations": "curate", "look": "rollout", "rl": "train_rl", **{f"rl-stage{n}": "train_rl" for n in (1, 2, 3)}}
-"""Stage of a settings file whose name is not the stage's."""
+USES = sorted(
+    {
+        (entry.name, words[1], words[2])
+        for entry in recipes.recipes()
+        for words in re.findall(
+            r"^((?:rstar2|stage) ([\w-]+) .*?-c \S*/([\w-]+)\.toml)", entry.script.read_text(), re.M
+        )
+    }
+)
+"""(recipe, command, settings file) of every line with ``-c``."""
 
 
-@pytest.mark.parametrize("path", TOMLS, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_every_shipped_toml_fits_its_stage(path: Path) -> None:
-    import importlib
+@pytest.mark.parametrize(("name", "command", "settings"), USES)
+def test_every_settings_file_fits_the_command_that_reads_it(name: str, command: str, settings: str) -> None:
+    module = importlib.import_module(f"rstar2cli.cli.{COMMANDS[command].module}")
+    resolve(module.main.config, [toml_layer(str(recipes.recipe(name).settings / f"{settings}.toml"))])
 
-    stage = STAGE_OF.get(path.stem, path.stem)
-    module = importlib.import_module(f"rstar2cli.cli.{stage}")
-    resolve(module.main.config, [toml_layer(str(path))])
+
+def test_every_settings_file_is_used() -> None:
+    shipped = {(path.parent.name, path.stem) for path in recipes.directory().rglob("*.toml")}
+    assert shipped == {(name, settings) for name, _, settings in USES}
 
 
 @pytest.mark.parametrize("entry", recipes.recipes(), ids=lambda entry: entry.name)
@@ -39,12 +51,12 @@ def test_every_recipe_is_a_sound_script(entry: recipes.Recipe) -> None:
     assert "set -euo pipefail" in entry.script.read_text()
 
 
-def test_the_lines_of_the_smoke_name_real_commands() -> None:
-    words = [line.split() for line in recipes.recipe("smoke").script.read_text().splitlines()]
-    named = {line[1] for line in words if len(line) > 1 and line[0] in ("rstar2", "stage")}
-    assert {"curate", "sft", "rollout", "train-rl", "eval", "diff", "plot", "show"} <= named
+@pytest.mark.parametrize("entry", recipes.recipes(), ids=lambda entry: entry.name)
+def test_the_lines_of_a_recipe_name_real_commands(entry: recipes.Recipe) -> None:
+    named = set(re.findall(r"^(?:rstar2|stage) ([\w-]+)", entry.script.read_text(), re.M))
+    assert {"sft", "train-rl", "eval", "diff"} <= named
     for name in named:
-        load_command(name)
+        assert load_command(name).name == name
 
 
 def test_copy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

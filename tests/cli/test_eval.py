@@ -1,0 +1,84 @@
+"""``rstar2 eval`` end to end with a random tiny model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from rstar2cli.cli.app import run
+from rstar2cli.policy.tiny import init_tiny
+from rstar2cli.records import Problem
+
+QUICK = ["-n", "1", "--set", "rollout.max_response=8", "--set", "rollout.dialogue.system=short"]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("model") / "tiny"
+    init_tiny(path)
+    return str(path)
+
+
+@pytest.fixture
+def problems(tmp_path: Path) -> str:
+    rows = [Problem(id=f"p{i}", source="s", prompt="1+1=?", answer="2", tags=["odd"] * (i % 2)) for i in range(4)]
+    path = tmp_path / "problems.jsonl"
+    path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+    return str(path)
+
+
+def test_path_on_stdout_result_beside(
+    problems: str, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "out")
+    assert run(["eval", problems, "-m", model, "-o", out, *QUICK]) == 0
+    shown = capsys.readouterr()
+    assert shown.out == f"{out}\n" and "pass@1" in shown.err and "4 problems" in shown.err
+    assert json.loads((tmp_path / "out" / "result.json").read_text())["problems"] == 4
+    assert run(["eval", problems, "-m", model, "-o", out, *QUICK]) == 5
+    assert "--resume" in capsys.readouterr().err
+    assert run(["eval", problems, "-m", model, "-o", out, *QUICK, "--resume", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["resumed"] == 4
+
+
+def test_scores_stream(problems: str, model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["eval", problems, "-m", model, "-o", "-", "--limit", "2", *QUICK]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(row["kind"], row["problem_id"]) for row in rows] == [("score/1", "p0"), ("score/1", "p1")]
+
+
+def test_dry_run_writes_nothing(problems: str, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        run(["eval", problems, "-m", model, "-o", str(tmp_path / "out"), "--dry-run", "--where", "len(tags) > 0"]) == 0
+    )
+    out = capsys.readouterr().out
+    assert not (tmp_path / "out").exists()
+    assert "problems     2" in out and "trajectories 32" in out
+
+
+def test_benchmark_rows_become_problems(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{"id": i, "problem": "1+1=?", "answer": "002"} for i in range(120)]
+    path = tmp_path / "aime.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows) + "{}\n")
+    assert run(["eval", f"aime24:{path}", "-m", model, "-o", str(tmp_path / "out"), "--limit", "1", *QUICK]) == 0
+    assert "1 of 121 input rows rejected" in capsys.readouterr().err
+    (score,) = _scores(str(tmp_path / "out"), capsys)
+    assert (score["benchmark"], score["problem_id"]) == ("aime24", "aime24/0")
+
+
+def _scores(source: str, capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
+    assert run(["head", source]) == 0
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_missing_things(problems: str, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = str(tmp_path / "out")
+    assert run(["eval", problems, "-m", str(tmp_path / "absent"), "-o", out]) == 4
+    empty = tmp_path / "empty.jsonl"
+    empty.touch()
+    assert run(["eval", str(empty), "-m", model, "-o", out]) in (3, 4)
+    assert run(["eval", f"aime24:{tmp_path / 'absent.jsonl'}", "-m", model, "-o", out]) == 4
+    assert capsys.readouterr().err.count("error:") == 3

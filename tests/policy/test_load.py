@@ -11,7 +11,7 @@ import torch
 
 from rstar2cli.core.errors import DataError, EnvironmentMissing, InputMissing, OutputConflict, UsageError
 from rstar2cli.policy.checkpoint import named_weights, replacing, save_model
-from rstar2cli.policy.devices import pick_device, pick_dtype, use_training_attention
+from rstar2cli.policy.devices import pick_device, pick_dtype, prepare_for_training
 from rstar2cli.policy.digest import checkpoint_digest, model_digest, weights_digest
 from rstar2cli.policy.load import load_policy, load_tokenizer, resolve_model
 from rstar2cli.policy.tiny import byte_tokenizer, init_tiny
@@ -193,6 +193,6 @@ def test_devices_and_types():
 
 def test_training_attention_is_taken_where_it_is_exact(tiny):
     model = load_policy(tiny, device="cpu").model
-    assert use_training_attention(model) == "rstar2_bmm" == model.config._attn_implementation
+    assert prepare_for_training(model) == "rstar2_bmm" == model.config._attn_implementation
     model.config.sliding_window, model.config.use_sliding_window = 16, True
-    assert use_training_attention(model) == "sdpa"
+    assert prepare_for_training(model) == "sdpa"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import random
 
 import pytest
@@ -9,6 +10,7 @@ import torch
 
 from rstar2cli.core.errors import EnvironmentMissing
 from rstar2cli.policy.attention import NAME as BMM
+from rstar2cli.policy.lean import make_lean
 from rstar2cli.policy.load import load_policy
 from rstar2cli.policy.logprobs import check_head, masked_logprobs
 from rstar2cli.policy.packing import TrainSequence, count_masked, pack
@@ -46,7 +48,10 @@ def reference(model, sequences: list[TrainSequence], weights: torch.Tensor, temp
     return logp.detach(), {name: p.grad.clone() for name, p in model.named_parameters()}
 
 
-def ours(model, sequences, weights, temperature, *, budget=128, chunk=7, attention=BMM):
+def ours(model, sequences, weights, temperature, *, budget=128, chunk=7, attention=BMM, lean=False):
+    if lean:
+        model = copy.deepcopy(model)
+        assert make_lean(model) == 2 * 5 + 1  # each layer's two norms, norms of queries and keys, MLP; the last norm
     model.set_attn_implementation(attention)
     model.zero_grad()
     result = torch.full((count_masked(sequences),), float("nan"))
@@ -64,7 +69,7 @@ def relative(a: dict, b: dict) -> float:
 
 @pytest.mark.parametrize("temperature", [1.0, 0.7])
 @pytest.mark.parametrize(
-    "options", [{}, {"budget": 1}, {"budget": 4096}, {"chunk": 512}, {"attention": "sdpa"}], ids=str
+    "options", [{}, {"budget": 1}, {"budget": 4096}, {"chunk": 512}, {"attention": "sdpa"}, {"lean": True}], ids=str
 )
 def test_values_and_gradients_equal_full_logits(model, options, temperature):
     sequences = make_sequences()

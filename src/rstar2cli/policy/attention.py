@@ -8,6 +8,7 @@ token, and no padding mask is needed.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
@@ -78,9 +79,14 @@ class _FoldedAttention(torch.autograd.Function):
 def _probabilities(folded: Tensor, keys: Tensor, scale: float, length: int) -> Tensor:
     """(B·K, G·L, L): softmax of the scaled scores over the keys that are not in the future."""
     scores = torch.bmm(folded, keys.transpose(1, 2)).mul_(scale)
-    future = torch.ones(length, length, dtype=torch.bool, device=scores.device).triu(1)
-    scores.view(scores.shape[0], -1, length, length).masked_fill_(future, float("-inf"))
+    scores.view(scores.shape[0], -1, length, length).add_(_future(length, scores.dtype, scores.device))
     return torch.softmax(scores, dim=-1)
+
+
+@functools.lru_cache(maxsize=4)
+def _future(length: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """(L, L): −∞ on keys that are in a query's future, else 0. All layers of a micro-batch share it."""
+    return torch.full((length, length), float("-inf"), dtype=dtype, device=device).triu_(1)
 
 
 def _fold(heads: Tensor, kv_heads: int) -> Tensor:

@@ -10,6 +10,7 @@ from rstar2cli.core.errors import EnvironmentMissing, UsageError
 from rstar2cli.core.process import ranks
 from rstar2cli.policy.attention import NAME as BMM
 from rstar2cli.policy.hardware import hardware
+from rstar2cli.policy.lean import make_lean
 
 Dtype = Literal["auto", "float32", "bfloat16"]
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
@@ -42,11 +43,12 @@ def pick_dtype(dtype: Dtype = "auto", device: torch.device | None = None) -> tor
     return torch.bfloat16 if hardware().fast_bfloat16 else torch.float32
 
 
-def use_training_attention(model: Any) -> str:
-    """Switch the model to the attention that trains fastest on its device, and name it.
+def prepare_for_training(model: Any) -> str:
+    """Give the model the attention and layers that train fastest on its device; the attention's name.
 
     On a CPU the backward pass of the fused kernels is several times slower than plain batched
-    matrix products (:mod:`rstar2cli.policy.attention`); everywhere else SDPA is right.
+    matrix products (:mod:`rstar2cli.policy.attention`), and memory is what elementwise layers wait for
+    (:mod:`rstar2cli.policy.lean`); everywhere else SDPA and the plain layers are right.
     """
     config = model.config
     windowed = getattr(config, "sliding_window", None) and getattr(config, "use_sliding_window", True)
@@ -54,4 +56,6 @@ def use_training_attention(model: Any) -> str:
     device = next(model.parameters()).device
     name = BMM if device.type == "cpu" and plain else "sdpa"
     model.set_attn_implementation(name)
+    if device.type == "cpu":
+        make_lean(model)
     return name

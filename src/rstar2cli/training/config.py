@@ -28,7 +28,7 @@ class OptimConfig:
     """AdamW: decay of matrices; norms and biases never decay."""
     max_grad_norm: float = 1.0
     """The gradient is scaled down to this norm; 0 = off."""
-    micro_tokens: int = 4096
+    micro_tokens: int = 2048
     """Tokens, padding included, that go through the model together; a longer row goes alone."""
     head_chunk: int = 512
     """Counted positions per chunk of the output head."""

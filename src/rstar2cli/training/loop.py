@@ -14,7 +14,7 @@ from torch import Tensor
 from rstar2cli.core import drain
 from rstar2cli.core.errors import DataError, Stopped
 from rstar2cli.policy.checkpoint import save_model
-from rstar2cli.policy.devices import use_training_attention
+from rstar2cli.policy.devices import prepare_for_training
 from rstar2cli.policy.digest import model_digest
 from rstar2cli.policy.load import load_policy
 from rstar2cli.policy.logprobs import check_head, masked_logprobs
@@ -86,7 +86,7 @@ class Trainer:
         self.parallel = Parallel(expected=config.processes, device=self.device)
         check_head(self.policy.model)
         self.parallel.same_everywhere(self.policy.digest, f"{model}: the digest")
-        use_training_attention(self.policy.model)
+        prepare_for_training(self.policy.model)
         if config.recompute:
             self.policy.model.train()
             self.policy.model.activation_checkpointing_enable()

@@ -33,7 +33,11 @@ def model(model_path: Path) -> Any:
 
 @pytest.fixture(scope="module")
 def engine(model_path: Path) -> Iterator[VllmEngine]:
-    made = VllmEngine(str(model_path), EngineConfig(name="vllm", dtype="float32", max_running=8, max_length=256), "v0")
+    made = VllmEngine(
+        str(model_path),
+        EngineConfig(name="vllm", dtype="float32", max_running=8, max_length=256, memory_share=0.1),
+        "v0",
+    )
     yield made
     made.close()
 

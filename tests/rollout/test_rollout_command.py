@@ -141,7 +141,7 @@ def test_long_prompts_are_rejected_with_their_id(model: Path, problems: Path, tm
         (["-m", "nowhere/at/all"], 4, "no such model"),
         (["--set", "max_turnz=3"], 2, "max_turns"),
         (["--set", "samples=0"], 2, "samples"),
-        (["--set", "engine.name=http"], 6, "http"),
+        (["--set", "engine.name=http"], 2, "engine.endpoints"),
         (["--set", "engine.max_length=5000"], 2, "1024"),
     ],
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from rstar2cli.core.errors import EnvironmentMissing
 from rstar2cli.engines.base import Engine
 from rstar2cli.engines.config import EngineConfig
 
@@ -17,10 +16,7 @@ def build_engine(config: EngineConfig, policy_path: str, *, version: str | None 
         return _transformers(config, policy_path, version)
     if config.name == "vllm":
         return _vllm(config, policy_path, version)
-    raise EnvironmentMissing(
-        "the http engine is not in this version",
-        hint="use --set engine.name=transformers, or vllm where it is installed",
-    )
+    return _http(config, policy_path, version)
 
 
 def _transformers(config: EngineConfig, policy_path: str, version: str | None) -> Engine:
@@ -38,3 +34,11 @@ def _vllm(config: EngineConfig, policy_path: str, version: str | None) -> Engine
 
     path = resolve_model(policy_path)
     return VllmEngine(str(path), config, version or checkpoint_digest(path))
+
+
+def _http(config: EngineConfig, policy_path: str, version: str | None) -> Engine:
+    from rstar2cli.engines.http_engine import HttpEngine
+    from rstar2cli.policy.digest import checkpoint_digest
+    from rstar2cli.policy.load import resolve_model
+
+    return HttpEngine(config, version or checkpoint_digest(resolve_model(policy_path)))

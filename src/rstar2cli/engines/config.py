@@ -21,7 +21,9 @@ class EngineConfig:
     max_running: int = 64
     """Most requests decoded at once."""
     capacity_tokens: int = 0
-    """KV-cache tokens; 0 = what `max_running` requests of `max_length` need, capped by memory."""
+    """KV-cache tokens; 0 = what `max_running` requests of `max_length` need, capped by `memory_share`."""
+    memory_share: float = 0.4
+    """Share of the device's memory that the cache may take (`vllm`: cache and weights together)."""
     max_length: int = 0
     """Longest prompt plus response in tokens; 0 = the model's own limit."""
     endpoints: tuple[str, ...] = ()
@@ -30,5 +32,7 @@ class EngineConfig:
     def __post_init__(self) -> None:
         if self.max_running < 1:
             raise ValueError(f"max_running must be at least 1, not {self.max_running}")
+        if not 0 < self.memory_share <= 1:
+            raise ValueError(f"memory_share is over 0 and at most 1, not {self.memory_share}")
         if self.capacity_tokens < 0 or self.max_length < 0:
             raise ValueError("capacity_tokens and max_length must not be negative; 0 = automatic")

@@ -31,8 +31,6 @@ Result = TypeVar("Result")
 
 _KEPT = 4
 """One more slot for so many rows: contents of rows that pause (their tool runs) outlive the arrival of new ones."""
-_CACHE_SHARE = 0.4
-"""Share of the memory that the cache may take when `capacity_tokens` is left open."""
 
 
 class TransformersEngine:
@@ -50,7 +48,7 @@ class TransformersEngine:
             self._decoder = _choose_decoder(model, self._max_length)
         shape = self._decoder.cache_shape
         self._max_running = config.max_running
-        self._capacity = config.capacity_tokens or self._default_capacity()
+        self._capacity = config.capacity_tokens or self._default_capacity(config.memory_share)
         self._cache = SlotCache(
             layers=shape.layers,
             slots=config.max_running + max(1, config.max_running // _KEPT),
@@ -234,13 +232,13 @@ class TransformersEngine:
             "or raise engine.max_length and engine.capacity_tokens",
         )
 
-    def _default_capacity(self) -> int:
+    def _default_capacity(self, share: float) -> int:
         shape, device = self._decoder.cache_shape, self._decoder.device
         token = SlotCache.token_bytes(
             layers=shape.layers, kv_heads=shape.kv_heads, head_dim=shape.head_dim, dtype=self._decoder.dtype
         )
         memory = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else memory_limit()
-        affordable = int(memory * _CACHE_SHARE) // token
+        affordable = int(memory * share) // token
         if affordable < 1:
             raise EnvironmentMissing(f"no memory for a key-value cache on {device}")
         return min(self._max_running * self._max_length, affordable)

@@ -210,6 +210,7 @@ def _start(path: str, config: EngineConfig) -> Any:
             max_num_seqs=config.max_running,
             max_model_len=config.max_length or None,
             logprobs_mode="processed_logprobs",
+            gpu_memory_utilization=config.memory_share,  # of the CPU's memory too
             enable_prefix_caching=True,
             disable_log_stats=True,
         )

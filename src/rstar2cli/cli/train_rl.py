@@ -47,18 +47,19 @@ def main(
     IN is problem records. OUT is a run directory with model/, metrics.jsonl, checkpoints/, the trajectories of each
     step in rollouts/ and what was decided about them in selections/; it can be given as -m to the other stages.
     """
-    from rstar2cli.rl.trainer import STAGE, train_rl
     from rstar2cli.training.rundir import check_out
 
     if deterministic:
         run.config = dataclasses.replace(
             run.config, rollout=dataclasses.replace(run.config.rollout, deterministic=True)
         )
-    check_out(run.out, stage=STAGE, resume=run.resume, overwrite=run.overwrite)
+    check_out(run.out, stage=run.name, resume=run.resume, overwrite=run.overwrite)
     problems = _problems(run)
     if run.dry_run:
         _plan(run, problems, model, rollouts or [])
         return
+    from rstar2cli.rl.trainer import train_rl
+
     result = train_rl(
         problems,
         model,

@@ -148,13 +148,17 @@ def _nearest(key: str, known: Mapping[str, FieldInfo]) -> str:
 def _build(cls: type[Config], values: dict[str, Any], prefix: str, problems: list[str]) -> Config | None:
     hints = get_type_hints(cls)
     arguments: dict[str, Any] = {}
+    nested: set[str] = set()
     for field in dataclasses.fields(cls):  # type: ignore[arg-type]  # callers pass dataclasses
         kind = hints[field.name]
         key = prefix + field.name
         if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+            nested.add(field.name)
             arguments[field.name] = _build(kind, values, key + ".", problems)
         elif key in values:
             arguments[field.name] = values[key]
+    if any(value is None and key in nested for key, value in arguments.items()):
+        return None  # its own checks would stumble over the part that failed
     try:
         return cls(**arguments)
     except ValueError as error:

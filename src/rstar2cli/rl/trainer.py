@@ -16,7 +16,7 @@ from typing import Any
 from torch import Tensor
 
 from rstar2cli.core.config import to_dict
-from rstar2cli.core.errors import RstarError, Stopped
+from rstar2cli.core.errors import RstarError, Stopped, UsageError
 from rstar2cli.core.progress import Progress, ProgressFn, silent
 from rstar2cli.policy.digest import checkpoint_digest
 from rstar2cli.policy.packing import MicroBatch
@@ -78,7 +78,11 @@ def train_rl(
     (resumable) after a signal, past ``rollout.max_lost`` and after ``max_empty`` empty steps in a row, and what
     ``open_run``, ``Trainer``, ``collect`` and ``sync_weights`` raise.
     """
+    run = run_name(out)
+    if ":" in run:
+        raise UsageError(f"{out}: the run is named after its directory, and ':' separates the parts of an id")
     noted = {**(resolved or {"config": to_dict(config), "seed": seed}), "model": model, "data": data_digest(problems)}
+    stored = StoredRollouts(rollouts, off_policy=off_policy) if rollouts else None
     with open_run(out, stage=STAGE, config=noted, resume=resume, overwrite=overwrite) as path:
         if rejects:
             write_bytes(path / REJECTS, b"".join(map(encode_reject, rejects)))
@@ -86,14 +90,12 @@ def train_rl(
             return finished
         trainer = Trainer(model, path, config.optim, total_steps=config.steps)
         caller = trainer.resume() or {}
-        digest, run = trainer.policy.digest, run_name(path)
+        digest = trainer.policy.digest
         origin = lineage or Lineage(command=[], config=noted, inputs={}, model=digest, seed=seed)
         store = StepStore(path, origin, seed, rows_per_part=config.rollout.save_every)
-        source: RolloutSource
-        if rollouts:
-            source = StoredRollouts(rollouts, off_policy=off_policy)
-        else:
-            source = LiveRollouts(problems, model, trainer.policy.tokenizer, config, run, seed, progress)
+        source: RolloutSource = stored or LiveRollouts(
+            problems, model, trainer.policy.tokenizer, config, run, seed, progress
+        )
         loop = _Loop(trainer, store, source, config, run, seed, progress, caller, off_policy=off_policy)
         try:
             return loop.run()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -119,3 +120,23 @@ def test_rollouts_of_a_step_train_it(digit_model: str, tmp_path: Path) -> None:
     trained = call(tmp_path, digit_model, "b/rl", *stored)
     assert trained.returncode == 0, trained.stderr
     assert json.loads(trained.stdout)["digest"] == json.loads(looped.stdout)["digest"]
+
+
+def test_two_processes_train_as_one(digit_model: str, tmp_path: Path) -> None:
+    """The first generates and writes; both train on their share."""
+    more = ("--set", "steps=2", "--deterministic", "--json")
+    one = call(tmp_path, digit_model, "one/rl", *more)
+    arguments = command(tmp_path, digit_model, "two/rl", *more)
+    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    two = subprocess.run(
+        [sys.executable, *torchrun, *arguments[1:]],
+        env={**os.environ, "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"},
+        capture_output=True, text=True, timeout=240, check=False,
+    )  # fmt: skip
+    assert one.returncode == two.returncode == 0, two.stderr[-3000:]
+    assert len(two.stdout.splitlines()) == 1  # one process reports
+    alone, together = json.loads(one.stdout)["metrics"], json.loads(two.stdout)["metrics"]
+    assert together["rollouts"] == alone["rollouts"]
+    for step in ("loss", "grad_norm", "reward", "counted_tokens", "entropy"):
+        assert together[step] == pytest.approx(alone[step], rel=0.05, abs=1e-3), step
+    assert len(list((tmp_path / "two" / "rl" / "rollouts").iterdir())) == 2

@@ -6,6 +6,7 @@ one number, whether it took one update, several (``mini_batches``) or none (an e
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import time
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,7 @@ from torch import Tensor
 
 from rstar2cli.core.config import to_dict
 from rstar2cli.core.errors import RstarError, Stopped, UsageError
+from rstar2cli.core.process import ranks
 from rstar2cli.core.progress import Progress, ProgressFn, silent
 from rstar2cli.policy.digest import checkpoint_digest
 from rstar2cli.policy.packing import MicroBatch
@@ -83,8 +85,11 @@ def train_rl(
         raise UsageError(f"{out}: the run is named after its directory, and ':' separates the parts of an id")
     noted = {**(resolved or {"config": to_dict(config), "seed": seed}), "model": model, "data": data_digest(problems)}
     stored = StoredRollouts(rollouts, off_policy=off_policy) if rollouts else None
-    with open_run(out, stage=STAGE, config=noted, resume=resume, overwrite=overwrite) as path:
-        if rejects:
+    with contextlib.ExitStack() as stack:
+        path = Path(out)
+        if ranks().main:  # the others get past the trainer's construction only when this process does
+            stack.enter_context(open_run(out, stage=STAGE, config=noted, resume=resume, overwrite=overwrite))
+        if rejects and ranks().main:
             write_bytes(path / REJECTS, b"".join(map(encode_reject, rejects)))
         if resume and (finished := _finished(path, config)):
             return finished

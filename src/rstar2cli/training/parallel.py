@@ -8,19 +8,23 @@ and an FSDP configuration runs processes that never exchange gradients.
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from accelerate import Accelerator, DistributedType
-from accelerate.utils import parse_flag_from_env
+from accelerate.utils import InitProcessGroupKwargs, parse_flag_from_env
 from torch import Tensor
 
 from rstar2cli.core.errors import EnvironmentMissing, UsageError
 from rstar2cli.core.process import ranks
 
 _SUPPORTED = (DistributedType.NO, DistributedType.MULTI_CPU, DistributedType.MULTI_GPU)
+
+_PATIENCE = datetime.timedelta(days=1)
+"""How long ranks wait for each other: in train-rl the first one generates while the others wait."""
 
 
 class Parallel:
@@ -29,7 +33,8 @@ class Parallel:
     def __init__(self, *, expected: int = 0, device: torch.device) -> None:
         """Raises ``UsageError`` if ``expected`` processes were promised or another kind of sharding was configured,
         ``EnvironmentMissing`` if the processes do not reach each other."""
-        self._accelerator: Any = Accelerator(cpu=device.type == "cpu")
+        patience = InitProcessGroupKwargs(timeout=_PATIENCE)
+        self._accelerator: Any = Accelerator(cpu=device.type == "cpu", kwargs_handlers=[patience])
         self.rank: int = self._accelerator.process_index
         self.world: int = self._accelerator.num_processes
         kind = self._accelerator.distributed_type

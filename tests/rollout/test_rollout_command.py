@@ -1,15 +1,19 @@
 """The command: pipes, refusals, resume after a kill."""
 
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
+from rstar2cli.cli.app import run
 from rstar2cli.policy.tiny import init_tiny
 from rstar2cli.records import Trajectory
 from rstar2cli.shards.digest import data_digest
@@ -19,9 +23,28 @@ ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__fi
 SHORT = ["--set", "dialogue.system=short", "--set", "max_response=60"]
 
 
-def rstar2(*arguments: object, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "rstar2cli", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, input=stdin, env=ENVIRONMENT, timeout=120)
+class Done(NamedTuple):
+    """What a command left."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+Command = Callable[..., Done]
+
+
+@pytest.fixture
+def rstar2(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Run a command line in this process."""
+
+    def command(*arguments: object, stdin: str = "") -> Done:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        capfd.readouterr()
+        code = run([str(argument) for argument in arguments])
+        return Done(code, *capfd.readouterr())
+
+    return command
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +65,7 @@ def problems(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_it_streams_and_warns_if_nothing_was_called(model: Path, problems: Path) -> None:
+def test_it_streams_and_warns_if_nothing_was_called(rstar2: Command, model: Path, problems: Path) -> None:
     done = rstar2("rollout", "-", "-m", model, "-o", "-", "-n", 2, *SHORT, stdin=problems.read_text())
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in done.stdout.splitlines()]
@@ -51,7 +74,9 @@ def test_it_streams_and_warns_if_nothing_was_called(model: Path, problems: Path)
     assert "none of 12 trajectories made a complete tool call" in done.stderr
 
 
-def test_the_same_seed_gives_the_same_another_seed_does_not(model: Path, problems: Path, tmp_path: Path) -> None:
+def test_the_same_seed_gives_the_same_another_seed_does_not(
+    rstar2: Command, model: Path, problems: Path, tmp_path: Path
+) -> None:
     flags = ["-m", model, "--deterministic", "--set", "wave=4", *SHORT]
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         assert rstar2("rollout", problems, "-o", tmp_path / name, "--seed", seed, *flags).returncode == 0
@@ -60,7 +85,9 @@ def test_the_same_seed_gives_the_same_another_seed_does_not(model: Path, problem
 
 
 @pytest.mark.parametrize("mode", ["deterministic", "normal"])
-def test_killed_and_resumed_it_ends_the_same(mode: str, model: Path, problems: Path, tmp_path: Path) -> None:
+def test_killed_and_resumed_it_ends_the_same(
+    rstar2: Command, mode: str, model: Path, problems: Path, tmp_path: Path
+) -> None:
     flags = ["rollout", problems, "-m", model, "-n", "8", "--set", "save_every=4", "--set", "wave=4", *SHORT]
     flags += ["--set", "in_flight=4", "--set", "max_response=120"]
     flags += ["--deterministic"] if mode == "deterministic" else []
@@ -96,7 +123,9 @@ def test_killed_and_resumed_it_ends_the_same(mode: str, model: Path, problems: P
     assert json.loads(again.stdout)["made"] == 0, "nothing is left to do"
 
 
-def test_ctrl_c_drains_saves_and_says_how_to_go_on(model: Path, problems: Path, tmp_path: Path) -> None:
+def test_ctrl_c_drains_saves_and_says_how_to_go_on(
+    rstar2: Command, model: Path, problems: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "out"
     command = ["rollout", problems, "-m", model, "-n", "40", "--set", "save_every=5", "--set", "in_flight=4", *SHORT]
     running = subprocess.Popen(
@@ -118,14 +147,16 @@ def test_ctrl_c_drains_saves_and_says_how_to_go_on(model: Path, problems: Path, 
     assert len({t.id for t in read_records([str(out)], Trajectory)}) == 240
 
 
-def test_a_dry_run_says_what_would_run_and_writes_nothing(model: Path, problems: Path, tmp_path: Path) -> None:
+def test_a_dry_run_says_what_would_run_and_writes_nothing(
+    rstar2: Command, model: Path, problems: Path, tmp_path: Path
+) -> None:
     done = rstar2("rollout", problems, "-m", model, "-o", tmp_path / "x", "-n", 4, "--dry-run", "--json", *SHORT)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["trajectories"] == 24
     assert not (tmp_path / "x").exists()
 
 
-def test_long_prompts_are_rejected_with_their_id(model: Path, problems: Path, tmp_path: Path) -> None:
+def test_long_prompts_are_rejected_with_their_id(rstar2: Command, model: Path, problems: Path, tmp_path: Path) -> None:
     long = {"kind": "problem/1", "id": "long", "source": "t", "prompt": "x" * 3000, "answer": "1"}
     text = problems.read_text() + json.dumps(long) + "\n"
     done = rstar2("rollout", "-", "-m", model, "-o", tmp_path / "o", *SHORT, "--max-rejects", "0.5", stdin=text)
@@ -146,7 +177,7 @@ def test_long_prompts_are_rejected_with_their_id(model: Path, problems: Path, tm
     ],
 )
 def test_what_is_wrong_is_said(
-    arguments: list[str], code: int, words: str, model: Path, problems: Path, tmp_path: Path
+    rstar2: Command, arguments: list[str], code: int, words: str, model: Path, problems: Path, tmp_path: Path
 ) -> None:
     done = rstar2("rollout", problems, "-m", model, "-o", tmp_path / "out", *arguments)
     assert done.returncode == code, done.stderr
@@ -154,7 +185,7 @@ def test_what_is_wrong_is_said(
     assert "Traceback" not in done.stderr
 
 
-def test_two_problems_of_one_id_are_refused(model: Path, problems: Path, tmp_path: Path) -> None:
+def test_two_problems_of_one_id_are_refused(rstar2: Command, model: Path, problems: Path, tmp_path: Path) -> None:
     done = rstar2("rollout", problems, problems, "-m", model, "-o", tmp_path / "out", *SHORT)
     assert done.returncode == 3
     assert "'p0'" in done.stderr

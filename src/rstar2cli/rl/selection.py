@@ -53,9 +53,9 @@ def select_step(trajectories: Sequence[Trajectory], roc: RocConfig, loss: LossCo
 
     Each group draws from a generator of its own, keyed by (``seed``, "roc", group).
     """
-    groups: dict[tuple[int, int], list[Trajectory]] = {}
+    groups: dict[tuple[int, int, str], list[Trajectory]] = {}
     for trajectory in trajectories:
-        groups.setdefault((trajectory.step, trajectory.slot), []).append(trajectory)
+        groups.setdefault((trajectory.step, trajectory.slot, trajectory.run), []).append(trajectory)
     result = StepSelection()
     for key in sorted(groups):
         _add_group(result, sorted(groups[key], key=lambda trajectory: trajectory.sample), roc, loss, seed)

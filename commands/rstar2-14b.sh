@@ -28,7 +28,7 @@ rstar2 train-rl "$PROBLEMS" -m "$RUN/rl-stage1" -c "$SETTINGS/rl-stage2.toml" -o
 
 # Stage 3 leaves out what the policy of stage 2 solves 8 times of 8
 rstar2 rollout "$PROBLEMS" -m "$RUN/rl-stage2" -c "$SETTINGS/rollout.toml" -o "$RUN/filter"
-rstar2 sql "select p.id, p.source, p.prompt, p.answer, p.answer_kind from p
+rstar2 sql "select 'problem/1' as kind, p.id, p.source, p.prompt, p.answer, p.answer_kind from p
             where p.id not in (select problem_id from r group by problem_id having sum(reward) = 8)" \
   "p=$PROBLEMS" "r=$RUN/filter" --format jsonl | rstar2 curate - -o "$RUN/problems-stage3"
 rstar2 train-rl "$RUN/problems-stage3" -m "$RUN/rl-stage2" -c "$SETTINGS/rl-stage3.toml" -o "$RUN/rl-stage3"

@@ -10,7 +10,7 @@
 #
 # The paper took a week on 64 MI300X. What this version does otherwise: training keeps a whole model on every
 # device, which is 250 GiB of weights, gradients and AdamW for 14B parameters, more than a MI300X has; the files
-# are therefore the recipe, and run as they are with models of up to about 7B (`-m Qwen/Qwen3-4B-Base`).
+# are therefore the recipe, and run as they are with models of up to about 4B.
 # mi300x-fsdp2.yaml is the launch configuration for sharded training, which is refused until it is supported.
 # Rollouts use one engine, on the first process. Every stage starts with a new optimizer; the paper resets it
 # before stage 3 alone.

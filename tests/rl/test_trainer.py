@@ -183,7 +183,7 @@ def test_trajectories_of_another_policy_are_refused(reference: Path, digit_model
         make_problems(), digit_model, out, config, seed=5, rollouts=stored, overwrite=True, off_policy=True
     )
     assert result.steps == 2
-    assert result.metrics["mismatch_max"] == 0.0  # the ratio is taken against the sampler itself
+    assert 0 < result.metrics["mismatch_max"] < 1.0  # the loop wrote the second step after the same first update
 
 
 def test_empty_steps_are_counted_and_stop_in_the_end(digit_model: str, tmp_path: Path) -> None:

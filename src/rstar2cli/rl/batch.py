@@ -75,7 +75,7 @@ class LossSums:
     nll: float = 0.0
     """Σ −log π."""
     mismatch: Mismatch = NO_MISMATCH
-    """Trainer's old log-probs against the sampler's."""
+    """Trainer's old log-probs against the sampler's (off policy: its present ones)."""
 
     def over_ranks(self, parallel: Parallel, device: torch.device) -> LossSums:
         """The sums of all ranks together."""
@@ -120,7 +120,9 @@ def micro_loss(
     sums.tokens += logp.numel()
     sums.clipped += int(result.clipped.sum())
     sums.nll -= float(logp.detach().sum())
-    sums.mismatch = sums.mismatch + mismatch(before, sampler)
+    # off policy the sampler is the old policy: what is worth knowing is how far the present one has moved
+    trainer = logp.detach() if old is batch.sampler else before
+    sums.mismatch = sums.mismatch + mismatch(trainer, sampler)
     return (result.loss * batch.weight[sequence].to(device)).sum()
 
 

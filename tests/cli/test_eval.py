@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import msgspec
@@ -10,7 +14,8 @@ import pytest
 
 from rstar2cli.cli.app import run
 from rstar2cli.policy.tiny import init_tiny
-from rstar2cli.records import Problem
+from rstar2cli.records import Problem, Score, Trajectory
+from rstar2cli.shards.reader import read_records
 
 QUICK = ["-n", "1", "--set", "rollout.max_response=8", "--set", "rollout.dialogue.system=short"]
 
@@ -82,3 +87,21 @@ def test_missing_things(problems: str, model: str, tmp_path: Path, capsys: pytes
     assert run(["eval", str(empty), "-m", model, "-o", out]) in (3, 4)
     assert run(["eval", f"aime24:{tmp_path / 'absent.jsonl'}", "-m", model, "-o", out]) == 4
     assert capsys.readouterr().err.count("error:") == 3
+
+
+def test_a_signal_drains_and_resume_finishes(problems: str, model: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "rstar2cli", "eval", problems, "-m", model, "-o", str(out), "-n", "60"]
+    command += ["--set", "rollout.max_response=32", "--set", "rollout.dialogue.system=short"]
+    command += ["--set", "rollout.save_every=8", "--quiet"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    while not list((out / "trajectories").glob("part-*.parquet")) and process.poll() is None:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 7 and "--resume" in err
+    assert not (out / "manifest.json").exists()
+    subprocess.run([*command, "--resume"], check=True, capture_output=True, timeout=280)
+    ids = [record.id for record in read_records([str(out / "trajectories")], Trajectory)]
+    assert len(ids) == len(set(ids)) == 240
+    assert len(list(read_records([str(out)], Score))) == 240

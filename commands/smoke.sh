@@ -18,7 +18,9 @@ SETTINGS=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/smoke
 
 # Sizes: problems to learn from by RL, problems to measure on, conversations to imitate,
 # steps and prompts of RL, rollouts of each prompt, problems to look at after SFT.
-SOURCE=synth: TRAIN=512 HELDOUT=128 CONVERSATIONS=128 STEPS=6 PROMPTS=8 SAMPLES=16 LOOK=16 EXTRA=()
+FAMILIES=multiples_sum,divisible_not,divisor_sum,digit_sum_count,digit_contains,prime_sum
+FAMILIES+=,power_mod,gcd_lcm,polynomial_sum,lattice_circle,lattice_triangle,two_remainders
+SOURCE=synth:$FAMILIES TRAIN=512 HELDOUT=128 CONVERSATIONS=176 STEPS=6 PROMPTS=8 SAMPLES=16 LOOK=16 EXTRA=()
 if [ -n "${QUICK:-}" ]; then # two easy families, so that even a very short SFT has some success
   SOURCE=synth:gcd_lcm,multiples_sum
   TRAIN=16 HELDOUT=16 CONVERSATIONS=64 STEPS=1 PROMPTS=4 SAMPLES=8 LOOK=4

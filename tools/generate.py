@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rstar2cli.records.jsonschema import schema_files
-
 from rstar2cli.cli.reference import pages
+from rstar2cli.records.jsonschema import schema_files
 
 ROOT = Path(__file__).parent.parent
 

@@ -10,6 +10,8 @@ import traceback
 from typing import Annotated, Any
 
 import typer
+from typer._click.exceptions import ClickException  # typer carries its own click
+from typer._click.exceptions import UsageError as ClickUsageError
 from typer.core import TyperGroup
 
 import rstar2cli
@@ -17,13 +19,6 @@ from rstar2cli.cli import help, signals
 from rstar2cli.cli.registry import COMMANDS
 from rstar2cli.core import process
 from rstar2cli.core.errors import OutputConflict, RstarError, Stopped, UsageError
-
-try:  # typer carries its own click; its place is not part of typer's promise
-    from typer._click.exceptions import ClickException
-    from typer._click.exceptions import UsageError as ClickUsageError
-except ImportError:  # pragma: no cover - typer built on the click package
-    from click.exceptions import ClickException  # type: ignore[assignment]
-    from click.exceptions import UsageError as ClickUsageError
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 BUG = 70
@@ -103,9 +98,13 @@ def run(arguments: list[str]) -> int:
     command = typer.main.get_command(app)
     with signals.handlers():
         try:
-            result = command.main(args=arguments, prog_name="rstar2", standalone_mode=False)
+            # not command.main(): it turns a closed pipe into exit code 1 before it can be told from a failure
+            with command.make_context("rstar2", list(arguments)) as context:
+                command.invoke(context)
             sys.stdout.flush()
-            return result if isinstance(result, int) else 0
+            return 0
+        except typer.Exit as done:
+            return done.exit_code
         except BrokenPipeError:
             return signals.quiet_pipe()
         except KeyboardInterrupt:

@@ -97,7 +97,7 @@ def exit_codes_page() -> str:
 
 def _spelling(parameter: Any) -> str:
     if parameter.param_type_name == "argument":
-        return parameter.metavar or parameter.name.upper()
+        return str(parameter.metavar or parameter.name.upper())
     return ", ".join([*parameter.opts, *parameter.secondary_opts])
 
 

@@ -115,10 +115,10 @@ def _collect(
 ) -> Collected:
     from rstar2cli.engines.build import build_engine
     from rstar2cli.rollout.collector import collect
-    from rstar2cli.sandbox.local import LocalSandbox
+    from rstar2cli.sandbox.build import build_sandbox
 
     watch = _Watch(writer)
-    sandbox = LocalSandbox(run.config.sandbox)
+    sandbox = build_sandbox(run.config.sandbox)
     try:
         engine = build_engine(run.config.engine, model)
         try:

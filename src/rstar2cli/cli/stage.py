@@ -72,7 +72,7 @@ class Stage(Generic[C]):
     rejected: list[Reject] = field(default_factory=list)
     """Rows that could not be used."""
     _judged: int = 0
-    _writer: Writer | None = None
+    _writer: Writer[Any] | None = None
 
     @functools.cached_property
     def progress(self) -> ProgressFn:
@@ -121,7 +121,7 @@ class Stage(Generic[C]):
         )
 
     @contextlib.contextmanager
-    def writer(self, cls: type[Record], *, model: str | None = None, **layout: Any) -> Iterator[Writer]:
+    def writer(self, cls: type[Record], *, model: str | None = None, **layout: Any) -> Iterator[Writer[Any]]:
         """The output as a shard writer; rejects seen so far and later go beside it."""
         from rstar2cli.shards.writer import open_writer
 
@@ -257,7 +257,7 @@ def _signature(own: list[inspect.Parameter], run_directory: bool) -> inspect.Sig
 
 def _optional(annotation: Any) -> Any:
     kind, *metadata = typing.get_args(annotation)
-    return typing.Annotated[(kind | None, *metadata)]  # type: ignore[return-value]
+    return typing.Annotated[(kind | None, *metadata)]
 
 
 def _require(name: str, inputs: list[str], out: str | None, required: dict[str, Any]) -> None:

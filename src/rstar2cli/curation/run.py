@@ -51,9 +51,9 @@ def _records(
         return
     # Here: only conversations need the sandbox and the dialogue.
     from rstar2cli.curation.conversations import Author, write_all
-    from rstar2cli.sandbox.local import LocalSandbox
+    from rstar2cli.sandbox.build import build_sandbox
 
-    sandbox = LocalSandbox(config.sandbox)
+    sandbox = build_sandbox(config.sandbox)
     try:
         author = Author(sandbox, config.dialogue, config.faults, seed)
         workers = config.sandbox.workers or process.cores()

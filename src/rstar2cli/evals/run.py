@@ -24,7 +24,7 @@ from rstar2cli.evals.config import EvalConfig
 from rstar2cli.policy.load import load_tokenizer
 from rstar2cli.records import Problem, Score, Trajectory
 from rstar2cli.rollout.collector import collect
-from rstar2cli.sandbox.local import LocalSandbox
+from rstar2cli.sandbox.build import build_sandbox
 from rstar2cli.shards.atomic import write_bytes
 from rstar2cli.shards.lineage import Lineage
 from rstar2cli.shards.reader import read_records
@@ -178,7 +178,7 @@ def _sample(
     dialogue = Dialogue(load_tokenizer(model), config.rollout.dialogue)
     engine = build_engine(config.rollout.engine, model)
     try:
-        sandbox = LocalSandbox(config.rollout.sandbox)
+        sandbox = build_sandbox(config.rollout.sandbox)
         try:
             collect(
                 problems,

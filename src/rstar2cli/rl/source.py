@@ -23,7 +23,8 @@ from rstar2cli.rl.sync import TOLERANCE, sync_weights
 from rstar2cli.rollout.collector import collect
 from rstar2cli.rollout.config import RolloutConfig
 from rstar2cli.rollout.jobs import Job, group_jobs, step_places
-from rstar2cli.sandbox.local import LocalSandbox
+from rstar2cli.sandbox.build import build_sandbox
+from rstar2cli.sandbox.outcome import Sandbox
 from rstar2cli.shards.reader import read_records
 
 
@@ -67,7 +68,7 @@ class LiveRollouts:
         self._dialogue = Dialogue(tokenizer, config.rollout.dialogue)
         self._probe = self._dialogue.problem_prompt(problems[0])
         self._engine: Engine | None = None
-        self._sandbox: LocalSandbox | None = None
+        self._sandbox: Sandbox | None = None
 
     def has(self, step: int) -> bool:
         """Always: the problems begin anew when all were used."""
@@ -125,9 +126,9 @@ class LiveRollouts:
         engine = pick_dtype(chosen.dtype, pick_device(chosen.device))
         return max(TOLERANCE[engine], TOLERANCE[next(model.parameters()).dtype])
 
-    def _open_sandbox(self) -> LocalSandbox:
+    def _open_sandbox(self) -> Sandbox:
         if self._sandbox is None:
-            self._sandbox = LocalSandbox(self._config.rollout.sandbox)
+            self._sandbox = build_sandbox(self._config.rollout.sandbox)
         return self._sandbox
 
 

@@ -47,7 +47,7 @@ def imported(*arguments: str) -> tuple[set[str], int]:
         (["rollout", "--keys"], 0),
         (["curate", "--no-such-option"], 2),
     ],
-    ids=" ".join,
+    ids=lambda value: " ".join(value) if isinstance(value, list) else str(value),
 )
 def test_help_and_usage_errors_import_nothing_heavy(arguments, code):
     modules, got = imported(*arguments)

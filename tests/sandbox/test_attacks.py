@@ -56,7 +56,11 @@ def test_time_without_a_core_is_not_charged() -> None:
     core = min(os.sched_getaffinity(0))
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {core})
-    rivals = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3)]
+    busy = "print('busy', flush=True)\nwhile True: pass"
+    rivals = [subprocess.Popen([sys.executable, "-c", busy], stdout=subprocess.PIPE) for _ in range(3)]
+    for rival in rivals:
+        assert rival.stdout is not None
+        rival.stdout.readline()  # it runs from here on
     box = LocalSandbox(SandboxConfig(workers=1, wall_s=0.5, cpu_s=10))
     try:
         outcome = box.submit("while True: pass").result(timeout=60)

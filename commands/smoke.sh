@@ -23,7 +23,7 @@ FAMILIES+=,power_mod,gcd_lcm,polynomial_sum,lattice_circle,lattice_triangle,two_
 SOURCE=synth:$FAMILIES TRAIN=512 HELDOUT=128 CONVERSATIONS=176 STEPS=6 PROMPTS=8 SAMPLES=16 LOOK=16 EXTRA=()
 if [ -n "${QUICK:-}" ]; then # two easy families, so that even a very short SFT has some success
   SOURCE=synth:gcd_lcm,multiples_sum
-  TRAIN=16 HELDOUT=16 CONVERSATIONS=64 STEPS=1 PROMPTS=4 SAMPLES=8 LOOK=4
+  TRAIN=16 HELDOUT=8 CONVERSATIONS=40 STEPS=1 PROMPTS=4 SAMPLES=8 LOOK=4
   EXTRA=(--set rollout.max_response=256)
 fi
 

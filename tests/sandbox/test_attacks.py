@@ -57,7 +57,10 @@ def test_time_without_a_core_is_not_charged() -> None:
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {core})
     busy = "print('busy', flush=True)\nwhile True: pass"
-    rivals = [subprocess.Popen([sys.executable, "-c", busy], stdout=subprocess.PIPE) for _ in range(3)]
+    # each in a session of its own: the scheduler shares a core between sessions, not processes
+    rivals = [
+        subprocess.Popen([sys.executable, "-c", busy], stdout=subprocess.PIPE, start_new_session=True) for _ in range(3)
+    ]
     for rival in rivals:
         assert rival.stdout is not None
         rival.stdout.readline()  # it runs from here on

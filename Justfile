@@ -18,17 +18,17 @@ setup *extras:
     @test -d {{venv}} || python3 -m venv {{venv}}
     @bash tools/setup.sh {{bin}} "{{torch}}" {{extras}}
 
-# Run the main job: problems, SFT, rollouts, GRPO-RoC, evaluation (`just smoke --quick`: two minutes)
+# Run the main job: problems, SFT, rollouts, GRPO-RoC, evaluation (`just smoke --quick`: only that everything connects)
 smoke *arguments: setup
     {{bin}}/rstar2 smoke {{arguments}}
 
 # Run the tests
 test *arguments: setup
-    {{bin}}/pytest -m "not slow" {{arguments}}
+    OMP_NUM_THREADS=1 {{bin}}/pytest -n auto -m "not slow" {{arguments}}
 
 # Run all tests, the long ones too
 test-all *arguments: setup
-    {{bin}}/pytest {{arguments}}
+    OMP_NUM_THREADS=1 {{bin}}/pytest -n auto {{arguments}}
 
 # Check style, types, layers, dependencies
 lint: setup

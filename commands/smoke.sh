@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The whole recipe on this machine, from problems to a trained model, in about a quarter of an hour.
+# The whole recipe on this machine, from problems to a trained model.
 # problems → conversations → SFT → rollouts → GRPO-RoC → evaluation → comparison
 #
 #   rstar2 smoke              or  just smoke, or  bash commands/smoke.sh
-#   QUICK=1 RUN=/tmp/q bash commands/smoke.sh      two minutes, to see that everything works
+#   QUICK=1 RUN=/tmp/q bash commands/smoke.sh      a few minutes, to see that everything connects
 #   SEED=1 RUN=runs/smoke-1 bash commands/smoke.sh another seed, somewhere else
 #
 # Each line is one rstar2 command and can be run by itself. Every stage is resumed: what is

@@ -59,7 +59,7 @@ COMMANDS: dict[str, Entry] = {
             "model": "Make, import, export and describe models.",
             "recipe": "List and copy the packaged experiments.",
             "doctor": "Say what this machine has and lacks.",
-            "smoke": "Run the whole recipe on this machine, in minutes.",
+            "smoke": "Run the whole recipe on this machine.",
         },
     ),
 }

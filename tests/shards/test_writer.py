@@ -102,7 +102,14 @@ def test_an_exception_leaves_nothing_under_a_final_name(tmp_path, out):
             open_one.write(record)
         raise RuntimeError
     path = tmp_path / out
-    assert names(path) == {"config.json"} if path.is_dir() else names(tmp_path) == set()
+    assert names(path) == set() if path.is_dir() else names(tmp_path) == set()
+
+
+def test_a_start_that_failed_does_not_block_the_next(tmp_path):
+    with pytest.raises(RuntimeError), writer(tmp_path / "d"):
+        raise RuntimeError("a mistyped model")
+    path = write(tmp_path / "d", problems(2))
+    assert ids(path) == [problem.id for problem in problems(2)]
 
 
 def test_an_exception_keeps_finished_parts_but_writes_no_manifest(tmp_path):

@@ -17,7 +17,7 @@ from rstar2cli.cli.help import examples
 from rstar2cli.cli.options import Seed
 from rstar2cli.core.errors import EnvironmentMissing
 
-Quick = Annotated[bool, typer.Option("--quick", help="Tiny sizes: two minutes, to see that everything works.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Tiny sizes, only to see that everything connects.")]
 Out = Annotated[
     str | None,
     typer.Option("--out", "-o", metavar="DIR", help="Where everything goes (default: runs/smoke or runs/smoke-quick)."),

@@ -193,6 +193,10 @@ class DirectoryWriter(Writer[R]):
         finally:
             if self._part is not None:
                 self._part.discard()
+        if not keep and not self._parts and not self.complete and self.n_rejects == 0:
+            # Nothing came of it (a mistyped model, say): the corrected command must not meet an OUT that exists.
+            for name in (files.CONFIG, files.JOURNAL):
+                (self._path / name).unlink(missing_ok=True)
 
     def _release(self) -> None:
         self._lock.release()

@@ -126,6 +126,17 @@ def _interpreter(seed: int, limits: Limits) -> None:
     random.seed(seed)
     for name in [name for name in sys.modules if name.split(".")[0] == "rstar2cli"]:
         del sys.modules[name]
+    sys.meta_path.insert(0, _Hidden)  # type: ignore[arg-type]
+
+
+class _Hidden:
+    """Keeps the project out of reach where it is installed among the packages that code may import."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        """Refuse our own name; the other finders answer for all others."""
+        if name.partition(".")[0] == "rstar2cli":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
 def _output(fd: int) -> io.TextIOWrapper:

@@ -126,7 +126,7 @@ def _interpreter(seed: int, limits: Limits) -> None:
     random.seed(seed)
     for name in [name for name in sys.modules if name.split(".")[0] == "rstar2cli"]:
         del sys.modules[name]
-    sys.meta_path.insert(0, _Hidden)  # type: ignore[arg-type]
+    sys.meta_path.insert(0, _Hidden)
 
 
 class _Hidden:

@@ -7,7 +7,9 @@ from rstar2cli.engines.slots import SlotCache
 
 
 def _cache(slots: int = 3) -> SlotCache:
-    return SlotCache(layers=1, slots=slots, kv_heads=1, head_dim=2, dtype=torch.float32, device=torch.device("cpu"))
+    cache = SlotCache(layers=2, slots=slots, kv_heads=1, head_dim=2, dtype=torch.float32, device=torch.device("cpu"))
+    cache.reserve(slots, 8)
+    return cache
 
 
 def _ids(*ids: int) -> np.ndarray:
@@ -32,13 +34,15 @@ def test_a_row_goes_on_in_its_own_slot() -> None:
 def test_a_busy_source_is_copied_not_shared() -> None:
     cache = _cache()
     first, _ = cache.take(_ids(1, 2, 3))
-    cache.data[:, first, :3] = 7.0
+    for layer in cache.data:
+        layer[first, :3] = 7.0
     cache.note(first, _ids(1, 2, 3))
     second, shared = cache.take(_ids(1, 2, 9))
     assert second != first
     assert shared == 2
-    assert (cache.data[:, second, :2] == 7.0).all()
-    assert (cache.data[:, second, 2:] == 0.0).all()
+    for layer in cache.data:
+        assert (layer[second, :2] == 7.0).all()
+        assert (layer[second, 2:] == 0.0).all()
 
 
 def test_what_is_not_computed_yet_is_not_copied() -> None:
@@ -59,12 +63,13 @@ def test_the_slot_used_longest_ago_gives_way() -> None:
 def test_growing_keeps_the_contents_and_the_scratch_slot_last() -> None:
     cache = _cache(slots=2)
     slot, _ = cache.take(_ids(1, 2))
-    cache.data[:, slot, :2] = 5.0
+    for layer in cache.data:
+        layer[slot, :2] = 5.0
     cache.reserve(4, 1000)
-    assert cache.data.shape[1] == 5
+    assert all(layer.shape[0] == 5 for layer in cache.data)
     assert cache.scratch == 4
-    assert cache.data.shape[2] >= 1000
-    assert (cache.data[:, slot, :2] == 5.0).all()
+    assert cache.length >= 1000
+    assert all((layer[slot, :2] == 5.0).all() for layer in cache.data)
 
 
 def test_forget_drops_everything() -> None:
@@ -73,3 +78,15 @@ def test_forget_drops_everything() -> None:
     cache.release(slot, _ids(1, 2, 3))
     cache.forget()
     assert cache.take(_ids(1, 2, 3))[1] == 0
+
+
+def test_freed_memory_is_taken_again_when_needed() -> None:
+    cache = _cache()
+    slot, _ = cache.take(_ids(1, 2, 3))
+    cache.release(slot, _ids(1, 2, 3))
+    cache.free()
+    assert sum(layer.nbytes for layer in cache.data) == 0
+    cache.reserve(cache.slots, 8)
+    assert cache.length >= 8
+    assert cache.take(_ids(1, 2, 3))[1] == 0
+    assert all((layer == 0).all() for layer in cache.data)

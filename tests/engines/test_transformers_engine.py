@@ -1,6 +1,5 @@
 """The embedded engine against plain transformers, and what its interface promises."""
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,6 +11,7 @@ from engine_models import VOCAB, make_model, reference_logprobs, requests
 from rstar2cli.core.errors import DataError, UsageError
 from rstar2cli.engines.base import Request, Sampling
 from rstar2cli.engines.config import EngineConfig
+from rstar2cli.engines.running import Row
 from rstar2cli.engines.transformers_engine import TransformersEngine
 
 KINDS = ["qwen3-tied", "llama", "qwen2", "gpt-neox"]
@@ -88,17 +88,27 @@ def test_a_later_turn_continues_what_is_cached() -> None:
     )
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_idle_engine_gives_its_cache_back_and_goes_on_the_same(kind: str) -> None:
+    asked = requests(3)
+    with running(make_model(kind)) as engine:
+        before = [engine.submit(request).result(60) for request in asked]
+        engine.idle()
+        assert sum(layer.nbytes for layer in engine._cache.data) == 0
+        after = [engine.submit(request).result(60) for request in asked]
+    assert [one.ids for one in after] == [one.ids for one in before]
+
+
 def test_capacity_holds_requests_back_until_there_is_room() -> None:
     asked = requests(6, max_tokens=30)
     with running(make_model("llama"), capacity_tokens=75) as engine:
         seen: list[int] = []
-        step = threading.Event()
         original = engine._admit
 
-        def watched() -> None:
-            original()
+        def watched() -> list[Row]:
+            fresh = original()
             seen.append(sum(len(row.request.prompt_ids) + row.request.max_tokens for row in engine._rows))
-            step.set()
+            return fresh
 
         engine._admit = watched  # type: ignore[method-assign]
         for future in [engine.submit(request) for request in asked]:

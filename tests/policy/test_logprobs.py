@@ -14,6 +14,7 @@ from rstar2cli.policy.lean import make_lean
 from rstar2cli.policy.load import load_policy
 from rstar2cli.policy.logprobs import check_head, masked_logprobs
 from rstar2cli.policy.packing import TrainSequence, count_masked, pack
+from rstar2cli.policy.sharing import share_up_to
 from rstar2cli.policy.tiny import init_tiny
 
 
@@ -48,14 +49,14 @@ def reference(model, sequences: list[TrainSequence], weights: torch.Tensor, temp
     return logp.detach(), {name: p.grad.clone() for name, p in model.named_parameters()}
 
 
-def ours(model, sequences, weights, temperature, *, budget=128, chunk=7, attention=BMM, lean=False):
+def ours(model, sequences, weights, temperature, *, budget=128, chunk=7, attention=BMM, lean=False, share_up_to=0):
     if lean:
         model = copy.deepcopy(model)
         assert make_lean(model) == 2 * 5 + 1  # each layer's two norms, norms of queries and keys, MLP; the last norm
     model.set_attn_implementation(attention)
     model.zero_grad()
     result = torch.full((count_masked(sequences),), float("nan"))
-    for batch in pack(sequences, budget):
+    for batch in pack(sequences, budget, share_up_to=share_up_to):
         logp = masked_logprobs(model, batch, temperature=temperature, chunk=chunk)
         (logp * weights[batch.flat]).sum().backward()
         result[batch.flat] = logp.detach()
@@ -79,6 +80,74 @@ def test_values_and_gradients_equal_full_logits(model, options, temperature):
     assert torch.allclose(got, expected, rtol=1e-4, atol=1e-5)
     assert relative(grad, expected_grad) < 1e-4
     assert (got <= 0).all()
+
+
+def make_alike(shared: int) -> list[TrainSequence]:
+    """Sequences of which most begin with the same tokens; some count from the first token behind them."""
+    rng = random.Random(1)
+    prefix = [rng.randrange(250) for _ in range(shared)]
+    result = make_sequences(2, seed=5)
+    for place in range(8):
+        rest = [rng.randrange(250) for _ in range(rng.randint(1, 30))]
+        mask = [place % 2 == 0] + [rng.random() < 0.6 for _ in rest[1:]]
+        result.append(TrainSequence(ids=prefix + rest, mask=[False] * shared + mask))
+    return result
+
+
+@pytest.mark.parametrize("lean", [False, True], ids=["plain", "lean"])
+@pytest.mark.parametrize("budget", [1, 60, 100, 4096])
+def test_a_shared_prefix_changes_neither_values_nor_gradients(model, budget, lean):
+    sequences = make_alike(20)
+    weights = torch.linspace(-1, 2, count_masked(sequences))
+    expected, expected_grad = reference(model, sequences, weights, 1.0)
+    got, grad = ours(model, sequences, weights, 1.0, budget=budget, lean=lean, share_up_to=1024)
+    assert torch.allclose(got, expected, rtol=1e-4, atol=1e-5)
+    assert relative(grad, expected_grad) < 1e-4
+
+
+def test_a_shared_prefix_is_computed_once():
+    sequences = make_alike(40)[2:]
+    (batch,) = pack(sequences, 10_000, share_up_to=1024)
+    longest = max(len(sequence.ids) for sequence in sequences)
+    rows = len(batch.rows)
+    assert batch.prefix == 40
+    assert batch.ids.shape == (1, 40 + rows * (longest - 40))
+    assert batch.n_tokens == sum(len(sequences[row].ids) for row in batch.rows)
+    for one in pack(sequences, 100, share_up_to=1024):
+        assert one.ids.numel() <= 100 or len(one.rows) == 1
+
+
+@pytest.mark.parametrize(("shared", "share_up_to"), [(15, 1024), (40, 0), (40, 39)], ids=["short", "off", "long rows"])
+def test_rows_are_laid_out_one_by_one_where_sharing_does_not_pay(shared, share_up_to):
+    (batch,) = pack(make_alike(shared)[2:], 10_000, share_up_to=share_up_to)
+    assert batch.prefix == 0
+    assert batch.positions is None
+    assert batch.ids.shape[0] == len(batch.rows)
+
+
+def test_counted_tokens_are_never_shared():
+    """A prefix that counts in one row has a gradient of its own there."""
+    ids = list(range(40))
+    mask = [False] * 20 + [True] * 20
+    (batch,) = pack([TrainSequence(ids=ids, mask=mask)] * 3, 10_000, share_up_to=1024)
+    assert batch.prefix == 20
+    assert batch.targets.tolist() == ids[20:] * 3
+
+
+def test_sharing_is_off_for_models_that_do_not_hand_it_on(model):
+    model.set_attn_implementation(BMM)
+    assert share_up_to(model) == 1024
+    model.set_attn_implementation("sdpa")
+    assert share_up_to(model) == 0
+    model.set_attn_implementation(BMM)
+    whole = model.base_model.forward
+    model.base_model.forward = lambda **given: whole(
+        **{name: given[name] for name in given if name not in ("shared_prefix", "prefix_rows")}
+    )
+    try:
+        assert share_up_to(model) == 0
+    finally:
+        del model.base_model.forward
 
 
 def test_order_of_sequences_does_not_matter(model):

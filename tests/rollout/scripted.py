@@ -69,6 +69,9 @@ class ScriptedEngine:
     def load_weights(self, weights: Iterable[tuple[str, torch.Tensor]], version: str) -> None:
         raise UsageError("a script has no weights")
 
+    def idle(self) -> None:
+        """Nothing to free."""
+
     def close(self) -> None:
         """Nothing to stop."""
 

@@ -116,3 +116,23 @@ def test_a_signal_saves_and_the_resumed_run_is_the_same(base, tmp_path, capsys):
     whole = [part.replace("stopped", "whole") for part in command]
     assert run([*whole, "-q"]) == 0
     assert checkpoint_digest(tmp_path / "stopped" / "model") == checkpoint_digest(tmp_path / "whole" / "model")
+
+
+def test_two_processes_train_as_one_and_the_first_one_writes(base, tmp_path):
+    data = write(tmp_path / "d.jsonl", rows(8) + rows(1, answer="x" * 5000))
+
+    def sft(out: str, *launcher: str) -> dict:
+        done = subprocess.run(
+            [sys.executable, *launcher, "-m", "rstar2cli", "sft", data, "-m", base, "-o", str(tmp_path / out), *FAST,
+             "--set", "optim.dtype=float32", "--set", "optim.micro_tokens=64", "--max-rejects", "0.5", "--json"],
+            env={**os.environ, "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"},
+            capture_output=True, text=True, timeout=240, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr[-3000:]
+        return json.loads(done.stdout)
+
+    one = sft("one")
+    two = sft("two", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+    assert two["steps"] == one["steps"] == 4
+    assert two["loss"] == pytest.approx(one["loss"], rel=1e-4)
+    assert len((tmp_path / "two" / "rejects.jsonl").read_text().splitlines()) == 1

@@ -28,6 +28,7 @@ from rstar2cli.cli.keys import list_keys
 from rstar2cli.cli.progress import reporter
 from rstar2cli.core import config as configuration
 from rstar2cli.core import process
+from rstar2cli.core.allocator import keep_memory
 from rstar2cli.core.errors import DataError, UsageError
 from rstar2cli.core.progress import ProgressFn
 
@@ -143,7 +144,7 @@ class Stage(Generic[C]):
 
     def warn(self, message: str) -> None:
         """A line on stderr that is not an error."""
-        if not self.quiet:
+        if not self.quiet and process.ranks().main:
             print(f"warning: {message}", file=sys.stderr)
 
     def plan(self, **rows: Any) -> None:
@@ -158,7 +159,12 @@ class Stage(Generic[C]):
         print(list_keys(type(self.config), self.config))
 
     def finish(self, **result: Any) -> None:
-        """Print the path (or the JSON result) and judge the rejects: exit 3 past ``--max-rejects``."""
+        """Print the path (or the JSON result) and judge the rejects: exit 3 past ``--max-rejects``.
+
+        Of several processes the first one speaks, here and in :meth:`warn`.
+        """
+        if not process.ranks().main:
+            return
         if self.out != "-":
             if self.json:
                 print(json.dumps({"out": self.out, "rejected": len(self.rejected), **result}))
@@ -225,6 +231,7 @@ def stage(
                 return
             _require(name, inputs, out, {p.name: given[p.name] for p in own if p.default is inspect.Parameter.empty})
             run = _make(name, config, inputs, out, shared)
+            keep_memory()
             with signals.draining():
                 function(run, **given)
 

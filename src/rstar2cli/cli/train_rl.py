@@ -47,16 +47,13 @@ def main(
     IN is problem records. OUT is a run directory with model/, metrics.jsonl, checkpoints/, the trajectories of each
     step in rollouts/ and what was decided about them in selections/; it can be given as -m to the other stages.
     """
-    from rstar2cli.core.process import ranks
     from rstar2cli.training.rundir import check_out
 
     if deterministic:
         run.config = dataclasses.replace(
             run.config, rollout=dataclasses.replace(run.config.rollout, deterministic=True)
         )
-    main_rank = ranks().main
-    if main_rank:
-        check_out(run.out, stage=run.name, resume=run.resume, overwrite=run.overwrite)
+    check_out(run.out, stage=run.name, resume=run.resume, overwrite=run.overwrite)
     problems = _problems(run)
     if run.dry_run:
         _plan(run, problems, model, rollouts or [])
@@ -78,8 +75,6 @@ def main(
         resolved=run.resolved(),
         rejects=run.rejected,
     )
-    if not main_rank:
-        return
     if result.empty:
         run.warn(f"{result.empty} of {result.steps} steps were empty: no group had both right and wrong rollouts")
     run.finish(

@@ -104,6 +104,13 @@ class Engine(Protocol):
         """
         ...
 
+    def idle(self) -> None:
+        """Nothing will be asked for a while: give back the memory that only running requests need, as far as possible.
+
+        Waits for what is running. The next request takes the memory again.
+        """
+        ...
+
     def close(self) -> None:
         """Stop and free everything; outstanding requests are cancelled."""
         ...

@@ -101,6 +101,9 @@ class HttpEngine:
             "the http engine can't take new weights", hint="train with --set rollout.engine.name=vllm or transformers"
         )
 
+    def idle(self) -> None:
+        """Nothing: the memory is the servers'."""
+
     def close(self) -> None:
         """Cancel what is queued and drop the connections."""
         self._closed = True

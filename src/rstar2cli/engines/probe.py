@@ -32,6 +32,7 @@ def difference(decoder: Decoder, model: Any) -> float:
         dtype=decoder.dtype,
         device=decoder.device,
     )
+    cache.reserve(1, _LENGTH)
     tokens = ids[0].tolist()
     for start, end in ((0, _LENGTH // 2), (_LENGTH // 2, _LENGTH - 1), (_LENGTH - 1, _LENGTH)):
         row = RowInput(slot=0, start=start, ids=tokens[start:end])

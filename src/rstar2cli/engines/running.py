@@ -1,4 +1,4 @@
-"""Rows in flight: prompts computed, tokens taken one a step, rows that are done told apart."""
+"""Rows in flight: prompts computed and tokens taken one a step, rows that are done told apart."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 
 from rstar2cli.engines.base import Completion, Request
-from rstar2cli.engines.batch import SPAN_ROWS, RowInput, make_batch
+from rstar2cli.engines.batch import RowInput, make_batch
 from rstar2cli.engines.decoder import Decoder
 from rstar2cli.engines.sampler import draw, uniforms
 from rstar2cli.engines.slots import SlotCache
@@ -66,35 +66,32 @@ class Row:
         return Completion(ids=self.ids, logprobs=self.logprobs, finish=finish, policy=policy)  # type: ignore[arg-type]
 
 
-def prefill(rows: Sequence[Row], decoder: Decoder, cache: SlotCache) -> list[Row]:
-    """Give each row a slot, compute its prompt and draw its first token; the rows that are done with it.
+def step(running: Sequence[Row], fresh: Sequence[Row], decoder: Decoder, cache: SlotCache) -> list[Row]:
+    """One token for every running row and the first one of every fresh row; the rows that are done with it.
 
-    A prompt that another row of the call computes waits for it and copies.
+    Prompts are computed in the same pass as the running rows' tokens: reading the weights is what a
+    small pass costs. A prompt that another fresh row computes waits for it and copies.
     """
-    done: list[Row] = []
-    waiting = list(rows)
+    now, waiting = _first_of_each_prompt(fresh)
+    done = _pass(running, now, decoder, cache)
     while waiting:
         now, waiting = _first_of_each_prompt(waiting)
-        cache.reserve(cache.slots, max(len(row.prompt) for row in now) + 1)
-        inputs = []
-        for row in now:
-            row.slot, shared = cache.take(row.prompt)
-            inputs.append(RowInput(slot=row.slot, start=shared, ids=row.prompt[shared:].tolist()))
-        batch = make_batch(inputs, dtype=decoder.dtype, device=decoder.device)
-        logits = decoder.forward(batch, cache)
-        for row in now:
-            cache.note(row.slot, row.prompt)
-        done += advance(now, logits)
+        done += _pass([], now, decoder, cache)
     return done
 
 
-def decode(rows: Sequence[Row], decoder: Decoder, cache: SlotCache, span_rows: int = SPAN_ROWS) -> list[Row]:
-    """One token for every row; the rows that are done with it."""
-    ordered = sorted(rows, key=lambda row: row.slot)
+def _pass(running: Sequence[Row], fresh: Sequence[Row], decoder: Decoder, cache: SlotCache) -> list[Row]:
+    ordered = sorted(running, key=lambda row: row.slot)
     inputs = [row.next_input for row in ordered]
-    cache.reserve(cache.slots, max(given.start for given in inputs) + 1)
-    batch = make_batch(inputs, dtype=decoder.dtype, device=decoder.device, span_rows=span_rows)
-    return advance(ordered, decoder.forward(batch, cache))
+    longest = max([given.start + 1 for given in inputs] + [len(row.prompt) + 1 for row in fresh], default=0)
+    cache.reserve(cache.slots, longest)
+    for row in fresh:
+        row.slot, shared = cache.take(row.prompt)
+        inputs.append(RowInput(slot=row.slot, start=shared, ids=row.prompt[shared:].tolist()))
+    logits = decoder.forward(make_batch(inputs, dtype=decoder.dtype, device=decoder.device), cache)
+    for row in fresh:
+        cache.note(row.slot, row.prompt)
+    return advance([*ordered, *fresh], logits)
 
 
 def advance(rows: Sequence[Row], logits: torch.Tensor) -> list[Row]:

@@ -1,4 +1,4 @@
-"""The key-value cache of the embedded engine: one slot a row, in one preallocated tensor.
+"""The key-value cache of the embedded engine: one slot a row, in one preallocated tensor a layer.
 
 Nothing in it is moved when rows come and go. A slot that a finished row left keeps its
 contents until it is needed, so that a later prompt that begins alike (the next turn, the
@@ -18,15 +18,19 @@ _GROWTH = 1.25
 
 
 class SlotCache:
-    """Keys and values [layers, slots + 1, length, 2 × kv_heads, head_dim]; the last slot is scratch."""
+    """Keys and values of each layer [slots + 1, length, 2 × kv_heads, head_dim]; the last slot is scratch.
+
+    It begins without memory: :meth:`reserve` before the first pass.
+    """
 
     def __init__(
         self, *, layers: int, slots: int, kv_heads: int, head_dim: int, dtype: torch.dtype, device: torch.device
     ) -> None:
-        self._shape = (layers, kv_heads, head_dim)
+        self._shape = (kv_heads, head_dim)
         self._dtype = dtype
         self._device = device
-        self.data = self._allocate(slots, _STEP)
+        self.data = [self._allocate(slots, 0) for _ in range(layers)]
+        """One tensor a layer: growing needs room for one of them twice, not for all."""
         self._contents: list[npt.NDArray[np.int64] | None] = [None] * slots
         self._busy = [False] * slots
         self._used = [0] * slots
@@ -47,16 +51,27 @@ class SlotCache:
         """Slot whose contents nobody reads."""
         return len(self._busy)
 
+    @property
+    def length(self) -> int:
+        """Tokens that a slot has room for now."""
+        return self.data[0].shape[1]
+
+    def copy(self, source: int, target: int, tokens: int) -> None:
+        """The first tokens of one slot into another."""
+        for layer in self.data:
+            layer[target, :tokens] = layer[source, :tokens]
+
     def reserve(self, slots: int, length: int) -> None:
         """Make room for so many slots of so many tokens; what is cached stays."""
-        have_slots, have_length = self.slots, self.data.shape[2]
+        have_slots, have_length = self.slots, self.length
         if slots <= have_slots and length <= have_length:
             return
         if length > have_length:
             length = -(-max(length, int(have_length * _GROWTH)) // _STEP) * _STEP
-        grown = self._allocate(max(slots, have_slots), max(length, have_length))
-        grown[:, :have_slots, :have_length] = self.data[:, :have_slots]
-        self.data = grown
+        for layer, old in enumerate(self.data):
+            grown = self._allocate(max(slots, have_slots), max(length, have_length))
+            grown[:have_slots, :have_length] = old[:have_slots]
+            self.data[layer] = grown
         extra = max(slots, have_slots) - have_slots
         self._contents += [None] * extra
         self._busy += [False] * extra
@@ -74,7 +89,7 @@ class SlotCache:
         else:
             slot = self._victim(source)
             if source is not None and shared:
-                self.data[:, slot, :shared] = self.data[:, source, :shared]
+                self.copy(source, slot, shared)
         self._busy[slot] = True
         self.note(slot, prompt[:shared])
         return slot, shared
@@ -95,10 +110,15 @@ class SlotCache:
         self._contents = [None] * self.slots
         self._busy = [False] * self.slots
 
+    def free(self) -> None:
+        """Drop everything and give its memory back; :meth:`reserve` takes it again."""
+        self.forget()
+        self.data = [self._allocate(self.slots, 0) for _ in self.data]
+
     def _allocate(self, slots: int, length: int) -> torch.Tensor:
-        layers, kv_heads, head_dim = self._shape
+        kv_heads, head_dim = self._shape
         # Zeros, not garbage: padded attention multiplies masked values by 0, and 0 × NaN is NaN.
-        size = (layers, slots + 1, length, 2 * kv_heads, head_dim)
+        size = (slots + 1, length, 2 * kv_heads, head_dim)
         return torch.zeros(size, dtype=self._dtype, device=self._device)
 
     def _length(self, slot: int) -> int:

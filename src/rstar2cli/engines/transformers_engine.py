@@ -1,8 +1,8 @@
 """The embedded engine: continuous batching on one device, in a thread of this process.
 
-Requests are admitted as room falls free, prompts are computed packed (what a slot holds
-already is not computed again), every row takes one token a step, and a finished row leaves
-at once.
+Requests are admitted as room falls free, prompts are computed packed with the tokens of the
+running rows (what a slot holds already is not computed again), every row takes one token a
+step, and a finished row leaves at once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rstar2cli.engines.config import EngineConfig
 from rstar2cli.engines.decoder import Decoder, LeanDecoder, lean_supports
 from rstar2cli.engines.generic_decoder import GenericDecoder
 from rstar2cli.engines.probe import TOLERANCE, difference
-from rstar2cli.engines.running import Row, decode, prefill
+from rstar2cli.engines.running import Row, step
 from rstar2cli.engines.slots import SlotCache
 from rstar2cli.engines.wave import run_wave
 
@@ -127,6 +127,10 @@ class TransformersEngine:
 
         self._alone(load)
 
+    def idle(self) -> None:
+        """Free the key-value cache once nothing runs."""
+        self._alone(self._cache.free)
+
     def close(self) -> None:
         """Stop the thread; outstanding requests are cancelled."""
         with self._condition:
@@ -142,9 +146,10 @@ class TransformersEngine:
             with torch.inference_mode():
                 while self._wait_for_work():
                     self._run_tasks()
-                    self._admit()
+                    running = list(self._rows)
+                    fresh = self._admit()
                     if self._rows:
-                        self._finish(decode(self._rows, self._decoder, self._cache))
+                        self._finish(step(running, fresh, self._decoder, self._cache))
             error: BaseException = CancelledError()
         except BaseException as failure:  # noqa: BLE001  # whatever it is, nobody may wait for it forever
             error = failure
@@ -167,7 +172,7 @@ class TransformersEngine:
                 future.set_exception(error)
                 raise
 
-    def _admit(self) -> None:
+    def _admit(self) -> list[Row]:
         """Take requests in order while they fit; a task that waits lets nothing new in."""
         fresh: list[Row] = []
         reserved = sum(_reservation(row.request) for row in self._rows)
@@ -180,9 +185,8 @@ class TransformersEngine:
                 if future.set_running_or_notify_cancel():
                     reserved += _reservation(request)
                     fresh.append(Row(request, future))
-        if fresh:
-            self._rows += fresh
-            self._finish(prefill(fresh, self._decoder, self._cache))
+        self._rows += fresh
+        return fresh
 
     def _finish(self, done: list[Row]) -> None:
         for row in done:

@@ -109,6 +109,9 @@ class VllmEngine:
                 self._condition.notify_all()
         future.result()
 
+    def idle(self) -> None:
+        """Nothing: vLLM keeps the cache it was started with (`engine.memory_share` bounds it)."""
+
     def close(self) -> None:
         """Stop the thread and vLLM; outstanding requests are cancelled."""
         with self._condition:

@@ -52,7 +52,7 @@ def _prefill(rows: Sequence[Row | None], decoder: Decoder, cache: SlotCache) -> 
             first[row.prompt.tobytes()] = (slot, logits)
         else:
             source, logits = known
-            cache.data[:, slot, :length] = cache.data[:, source, :length]
+            cache.copy(source, slot, length)
         _draw([row], logits)
 
 

@@ -4,6 +4,8 @@ The query heads that share a key head are folded into the rows of one product, s
 values are never repeated, and the probabilities are recomputed in the backward pass instead
 of kept. Rows must be padded on the right: causality then hides the padding from every real
 token, and no padding mask is needed.
+
+Rows that begin alike can be given as one: the shared prefix once, then the rest of each row.
 """
 
 from __future__ import annotations
@@ -20,7 +22,11 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 NAME = "rstar2_bmm"
 """Name under which transformers knows it."""
 
-_LONGEST = 1024
+PREFIX = "shared_prefix"
+ROWS = "prefix_rows"
+"""Names of the arguments that tell it of a shared prefix: its length, and how many rows follow it."""
+
+LONGEST = 1024
 """Beyond this length the square of probabilities costs more memory than SDPA costs time."""
 
 
@@ -33,15 +39,21 @@ def bmm_attention(
     *,
     scaling: float | None = None,
     dropout: float = 0.0,
+    shared_prefix: int = 0,
+    prefix_rows: int = 0,
     **kwargs: Any,
 ) -> tuple[Tensor, None]:
     """Attention in the form transformers calls.
 
     ``query`` (B, H, L, D), ``key`` and ``value`` (B, K, L, D) → (B, L, H, D). What it does not
-    cover (a mask, dropout, a cache, long rows) goes to SDPA.
+    cover (a mask, dropout, a cache, long rows) goes to SDPA. With ``shared_prefix`` P and
+    ``prefix_rows`` R the one row holds P tokens that R rows begin with, then the rest of each: L = P + R·S.
     """
     length = query.shape[2]
-    if attention_mask is not None or dropout or key.shape[2] != length or length > _LONGEST:
+    if shared_prefix:
+        scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+        return _behind_prefix(query, key, value, scale, shared_prefix, prefix_rows).transpose(1, 2), None
+    if attention_mask is not None or dropout or key.shape[2] != length or length > LONGEST:
         out, _ = sdpa_attention_forward(
             module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **kwargs
         )
@@ -51,8 +63,27 @@ def bmm_attention(
     return mixed.transpose(1, 2), None
 
 
+def _behind_prefix(query: Tensor, key: Tensor, value: Tensor, scale: float, prefix: int, rows: int) -> Tensor:
+    """(1, H, P + R·S, D): the prefix attends to itself, each row's rest to the prefix and to itself."""
+    heads, dim = query.shape[1], query.shape[3]
+    own = _FoldedAttention.apply(query[:, :, :prefix], key[:, :, :prefix], value[:, :, :prefix], scale)  # type: ignore[no-untyped-call]
+
+    def split(states: Tensor) -> Tensor:  # (1, h, P + R·S, D) → (R, h, S, D)
+        heads, _, dim = states[0].shape
+        return states[0, :, prefix:].reshape(heads, rows, -1, dim).transpose(0, 1)
+
+    def whole(states: Tensor) -> Tensor:  # → (R, h, P + S, D)
+        return torch.cat([states[:, :, :prefix].expand(rows, -1, -1, -1), split(states)], dim=2)
+
+    rest = _FoldedAttention.apply(split(query), whole(key), whole(value), scale)  # type: ignore[no-untyped-call]
+    return torch.cat([own, rest.transpose(0, 1).reshape(1, heads, -1, dim)], dim=2)
+
+
 class _FoldedAttention(torch.autograd.Function):
-    """(B, H, L, D) × (B, K, L, D) × (B, K, L, D) → (B, H, L, D), causal; H a multiple of K."""
+    """(B, H, S, D) × (B, K, L, D) × (B, K, L, D) → (B, H, S, D), causal; H a multiple of K.
+
+    The S queries are those of the last S of the L places.
+    """
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, scale: float) -> Tensor:
@@ -76,17 +107,19 @@ class _FoldedAttention(torch.autograd.Function):
         return grad_query.view(query.shape), grad_key.view(key.shape), grad_value.view(value.shape), None
 
 
-def _probabilities(folded: Tensor, keys: Tensor, scale: float, length: int) -> Tensor:
-    """(B·K, G·L, L): softmax of the scaled scores over the keys that are not in the future."""
+def _probabilities(folded: Tensor, keys: Tensor, scale: float, queries: int) -> Tensor:
+    """(B·K, G·S, L): softmax of the scaled scores over the keys that are not in the future."""
     scores = torch.bmm(folded, keys.transpose(1, 2)).mul_(scale)
-    scores.view(scores.shape[0], -1, length, length).add_(_future(length, scores.dtype, scores.device))
+    length = scores.shape[2]
+    scores.view(scores.shape[0], -1, queries, length).add_(_future(queries, length, scores.dtype, scores.device))
     return torch.softmax(scores, dim=-1)
 
 
 @functools.lru_cache(maxsize=4)
-def _future(length: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """(L, L): −∞ on keys that are in a query's future, else 0. All layers of a micro-batch share it."""
-    return torch.full((length, length), float("-inf"), dtype=dtype, device=device).triu_(1)
+def _future(queries: int, length: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """(S, L): −∞ on keys that are in a query's future, else 0. All layers of a micro-batch share it."""
+    full = torch.full((queries, length), float("-inf"), dtype=dtype, device=device)
+    return full.triu_(1 + length - queries)
 
 
 def _fold(heads: Tensor, kv_heads: int) -> Tensor:

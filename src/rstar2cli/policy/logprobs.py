@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from rstar2cli.core.errors import EnvironmentMissing
+from rstar2cli.policy.attention import PREFIX, ROWS
 from rstar2cli.policy.packing import MicroBatch
 
 CHUNK = 512
@@ -27,7 +28,10 @@ def masked_logprobs(model: Any, batch: MicroBatch, *, temperature: float = 1.0, 
     Differentiable in the model's weights; under ``torch.no_grad`` nothing is kept. ``batch`` must be on
     the model's device.
     """
-    hidden = model.base_model(input_ids=batch.ids, use_cache=False).last_hidden_state
+    layout: dict[str, Any] = {}
+    if batch.prefix:
+        layout = {"position_ids": batch.positions, PREFIX: batch.prefix, ROWS: len(batch.rows)}
+    hidden = model.base_model(input_ids=batch.ids, use_cache=False, **layout).last_hidden_state
     picked = hidden.flatten(0, 1)[batch.places]
     head = model.get_output_embeddings().weight
     result: Tensor = _ChunkedHead.apply(picked, head, batch.targets, temperature, chunk)  # type: ignore[no-untyped-call]

@@ -95,6 +95,7 @@ class LiveRollouts:
                 on_wave=writer.end_part,
                 jobs=jobs,
             )
+        engine.idle()  # the update needs the memory
         return {
             **synced,
             "seconds_generate": made.seconds,

@@ -6,7 +6,6 @@ one number, whether it took one update, several (``mini_batches``) or none (an e
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import time
 from collections.abc import Mapping, Sequence
@@ -18,7 +17,6 @@ from torch import Tensor
 
 from rstar2cli.core.config import to_dict
 from rstar2cli.core.errors import RstarError, Stopped, UsageError
-from rstar2cli.core.process import ranks
 from rstar2cli.core.progress import Progress, ProgressFn, silent
 from rstar2cli.policy.digest import checkpoint_digest
 from rstar2cli.policy.packing import MicroBatch
@@ -29,12 +27,10 @@ from rstar2cli.rl.metrics import mismatch_metrics, rollout_metrics
 from rstar2cli.rl.selection import StepSelection, select_step
 from rstar2cli.rl.source import LiveRollouts, RolloutSource, StoredRollouts
 from rstar2cli.rl.store import StepStore
-from rstar2cli.shards.atomic import write_bytes
 from rstar2cli.shards.lineage import Lineage
-from rstar2cli.shards.manifest import REJECTS
-from rstar2cli.shards.rejects import Reject, encode_reject
+from rstar2cli.shards.rejects import Reject
 from rstar2cli.training.loop import StepResult, Trainer
-from rstar2cli.training.rundir import CHECKPOINTS, MODEL, is_done, open_run, run_name
+from rstar2cli.training.rundir import CHECKPOINTS, MODEL, is_done, open_run, run_name, write_rejects
 from rstar2cli.training.state import newest_state
 
 STAGE = "train-rl"
@@ -85,12 +81,8 @@ def train_rl(
         raise UsageError(f"{out}: the run is named after its directory, and ':' separates the parts of an id")
     noted = {**(resolved or {"config": to_dict(config), "seed": seed}), "model": model, "data": data_digest(problems)}
     stored = StoredRollouts(rollouts, off_policy=off_policy) if rollouts else None
-    with contextlib.ExitStack() as stack:
-        path = Path(out)
-        if ranks().main:  # the others get past the trainer's construction only when this process does
-            stack.enter_context(open_run(out, stage=STAGE, config=noted, resume=resume, overwrite=overwrite))
-        if rejects and ranks().main:
-            write_bytes(path / REJECTS, b"".join(map(encode_reject, rejects)))
+    with open_run(out, stage=STAGE, config=noted, resume=resume, overwrite=overwrite) as path:
+        write_rejects(path, rejects)
         if resume and (finished := _finished(path, config)):
             return finished
         trainer = Trainer(model, path, config.optim, total_steps=config.steps)

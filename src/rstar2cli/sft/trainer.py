@@ -23,11 +23,9 @@ from rstar2cli.policy.packing import TrainSequence, count_masked
 from rstar2cli.records import Conversation
 from rstar2cli.sft.config import SftConfig
 from rstar2cli.sft.masking import Example, OnReject, make_examples
-from rstar2cli.shards.atomic import write_bytes
-from rstar2cli.shards.manifest import REJECTS
-from rstar2cli.shards.rejects import Reject, encode_reject
+from rstar2cli.shards.rejects import Reject
 from rstar2cli.training.loop import LossFn, Trainer
-from rstar2cli.training.rundir import MODEL, is_done, open_run
+from rstar2cli.training.rundir import MODEL, is_done, open_run, write_rejects
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,8 +93,7 @@ def run_sft(
     noted = {**(resolved or {"config": to_dict(config), "seed": seed}), "model": model, "data": data_digest(examples)}
     steps = total_steps(len(examples), config)
     with open_run(out, stage="sft", config=noted, resume=resume, overwrite=overwrite) as path:
-        if rejects:
-            write_bytes(path / REJECTS, b"".join(map(encode_reject, rejects)))
+        write_rejects(path, rejects)
         started, loss = time.monotonic(), None
         if resume and is_done(path):
             base, digest = checkpoint_digest(resolve_model(model)), checkpoint_digest(path / MODEL)

@@ -19,6 +19,7 @@ from rstar2cli.policy.digest import model_digest
 from rstar2cli.policy.load import load_policy
 from rstar2cli.policy.logprobs import check_head, masked_logprobs
 from rstar2cli.policy.packing import MicroBatch, TrainSequence, count_masked, pack
+from rstar2cli.policy.sharing import share_up_to
 from rstar2cli.training.config import OptimConfig
 from rstar2cli.training.metrics import MetricsLog
 from rstar2cli.training.optimizer import MasterOptimizer
@@ -87,6 +88,7 @@ class Trainer:
         check_head(self.policy.model)
         self.parallel.same_everywhere(self.policy.digest, f"{model}: the digest")
         prepare_for_training(self.policy.model)
+        self._share_up_to = share_up_to(self.policy.model)
         if config.recompute:
             self.policy.model.train()
             self.policy.model.activation_checkpointing_enable()
@@ -198,7 +200,7 @@ class Trainer:
         return self.digest()
 
     def _micro_batches(self, sequences: list[TrainSequence]) -> list[MicroBatch]:
-        mine = self.parallel.share(pack(sequences, self.config.micro_tokens))
+        mine = self.parallel.share(pack(sequences, self.config.micro_tokens, share_up_to=self._share_up_to))
         return [batch.to(self.device) for batch in mine]
 
     def _forward(self, batch: MicroBatch, temperature: float) -> Tensor:

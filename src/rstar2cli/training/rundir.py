@@ -5,13 +5,16 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rstar2cli.core.errors import InputMissing, OutputConflict, UsageError
+from rstar2cli.core.process import ranks
 from rstar2cli.shards.atomic import output_error, write_bytes
 from rstar2cli.shards.lock import OutputLock
+from rstar2cli.shards.manifest import REJECTS
+from rstar2cli.shards.rejects import Reject, encode_reject
 
 _MARK, _CONFIG = "run.json", "config.json"
 MODEL = "model"
@@ -28,8 +31,13 @@ def open_run(
 
     Raises ``OutputConflict`` if it exists without ``resume`` or ``overwrite``, is another stage's or locked;
     ``InputMissing`` if there is nothing to resume; ``UsageError`` if the configuration differs from the one resumed.
+    Of several processes the first one alone does all this; the others get past the trainer's construction only
+    when it did.
     """
     path = Path(out)
+    if not ranks().main:
+        yield path
+        return
     check_out(path, stage=stage, resume=resume, overwrite=overwrite)
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -49,8 +57,16 @@ def open_run(
         lock.release()
 
 
+def write_rejects(path: Path, rejects: Sequence[Reject]) -> None:
+    """Keep the input rows that were left out of a run; by the first process alone."""
+    if rejects and ranks().main:
+        write_bytes(path / REJECTS, b"".join(map(encode_reject, rejects)))
+
+
 def check_out(out: str | Path, *, stage: str, resume: bool, overwrite: bool) -> None:
     """Raise what :func:`open_run` would, without touching anything: to be asked before long work."""
+    if not ranks().main:
+        return
     path = Path(out)
     if path.exists() and not path.is_dir():
         raise OutputConflict(f"{path}: is a file; {stage} writes a run directory")

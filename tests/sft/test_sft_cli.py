@@ -136,3 +136,13 @@ def test_two_processes_train_as_one_and_the_first_one_writes(base, tmp_path):
     assert two["steps"] == one["steps"] == 4
     assert two["loss"] == pytest.approx(one["loss"], rel=1e-4)
     assert len((tmp_path / "two" / "rejects.jsonl").read_text().splitlines()) == 1
+
+
+def test_an_unknown_field_is_told_once_and_strict_refuses_it(base, tmp_path, capsys):
+    data = write(tmp_path / "d.jsonl", [{**row, "level": 3} for row in rows(4)])
+    assert run(["sft", data, "-m", base, "-o", str(tmp_path / "a"), *FAST]) == 0
+    told = [line for line in capsys.readouterr().err.splitlines() if "level" in line]
+    assert len(told) == 1
+    assert "extra" in told[0]
+    assert run(["sft", data, "-m", base, "-o", str(tmp_path / "b"), *FAST, "--strict"]) == 3
+    assert "level" in capsys.readouterr().err

@@ -95,8 +95,17 @@ class Stage(Generic[C]):
         """The input records of one kind, filtered and limited; bad rows are kept as rejects."""
         from rstar2cli.shards.reader import read_records
 
+        def tell(name: str, unknown: str) -> None:
+            self.warn(f"{name}: field {unknown!r} is not one of a {cls.kind()}: kept in `extra` (--strict refuses)")
+
         records = read_records(
-            self.inputs, cls, where=self.where, limit=self.limit, strict=self.strict, on_reject=self.reject
+            self.inputs,
+            cls,
+            where=self.where,
+            limit=self.limit,
+            strict=self.strict,
+            on_reject=self.reject,
+            on_unknown=tell,
         )
         for record in records:
             self.read_rows += 1

@@ -24,3 +24,10 @@ def keep_memory() -> bool:
         return False
     settings = ((_MMAP_MAX, 0), (_TRIM_THRESHOLD, _LARGEST), (_TOP_PAD, _PAD), (_ARENA_MAX, 1))
     return all(mallopt(name, value) == 1 for name, value in settings)
+
+
+def give_back() -> None:
+    """Return what is free to the kernel, where the C library can: between two phases that need different memory."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)

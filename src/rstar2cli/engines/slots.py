@@ -7,6 +7,9 @@ same problem, the same instructions) copies or continues them instead of computi
 
 from __future__ import annotations
 
+import contextlib
+import math
+import mmap
 from collections.abc import Sequence
 
 import numpy as np
@@ -119,7 +122,15 @@ class SlotCache:
         kv_heads, head_dim = self._shape
         # Zeros, not garbage: padded attention multiplies masked values by 0, and 0 × NaN is NaN.
         size = (slots + 1, length, 2 * kv_heads, head_dim)
-        return torch.zeros(size, dtype=self._dtype, device=self._device)
+        count = math.prod(size)
+        if self._device.type != "cpu" or not count:
+            return torch.zeros(size, dtype=self._dtype, device=self._device)
+        # Pages of its own: what no row has reached yet takes no memory, and freeing gives it all back at once,
+        # which the C heap, where a training step lies around it, could not do.
+        pages = mmap.mmap(-1, count * self._dtype.itemsize, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        with contextlib.suppress(OSError):  # a kernel without them
+            pages.madvise(mmap.MADV_HUGEPAGE)
+        return torch.frombuffer(pages, dtype=self._dtype).view(size)
 
     def _length(self, slot: int) -> int:
         contents = self._contents[slot]

@@ -7,6 +7,7 @@ import time
 from collections.abc import Collection, Sequence
 from typing import Any, Protocol
 
+from rstar2cli.core.allocator import give_back
 from rstar2cli.core.errors import DataError, InputMissing
 from rstar2cli.core.progress import ProgressFn
 from rstar2cli.core.seeds import generator
@@ -78,6 +79,7 @@ class LiveRollouts:
         """See :class:`RolloutSource`. Raises ``Stopped`` as ``collect`` does; finished rollouts are kept."""
         if store.complete(step, refill):
             return {}
+        give_back()  # what the last update took
         engine, synced = self._ready(policy, version)
         config = step_config(self._config, self._run, step)
         jobs = refill_jobs(self._problems, config, self._seed, refill) if refill else None
@@ -96,6 +98,7 @@ class LiveRollouts:
                 jobs=jobs,
             )
         engine.idle()  # the update needs the memory
+        give_back()
         return {
             **synced,
             "seconds_generate": made.seconds,

@@ -17,6 +17,7 @@ from typer.core import TyperGroup
 import rstar2cli
 from rstar2cli.cli import help, signals
 from rstar2cli.cli.registry import COMMANDS
+from rstar2cli.cli.say import occupy_stderr, say
 from rstar2cli.core import process
 from rstar2cli.core.errors import OutputConflict, RstarError, Stopped, UsageError
 
@@ -90,6 +91,7 @@ def root(
 
 def main(arguments: list[str] | None = None) -> None:
     """Entry point: run a command and exit with its code (see docs/reference/exit-codes.md)."""
+    occupy_stderr()
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
 
 
@@ -126,19 +128,19 @@ def _usage(error: Any) -> int:
     if type(error).__name__ == "NoArgsIsHelpError":
         print(error.format_message())
         return 0
-    print(f"error: {error.format_message()}", file=sys.stderr)
+    say(f"error: {error.format_message()}")
     if isinstance(error, ClickUsageError) and context is not None:
-        print(f"  hint: see {context.command_path} --help", file=sys.stderr)
+        say(f"  hint: see {context.command_path} --help")
     return 2
 
 
 def _expected(error: RstarError, arguments: list[str]) -> int:
     if process.debug():
-        traceback.print_exc()
-    print(f"error: {error.message}", file=sys.stderr)
+        say(traceback.format_exc(), end="")
+    say(f"error: {error.message}")
     hint = f"resume with: {resuming(arguments)}" if isinstance(error, Stopped) else error.hint
     if hint:
-        print(f"  hint: {hint}", file=sys.stderr)
+        say(f"  hint: {hint}")
     return error.exit_code
 
 
@@ -158,7 +160,7 @@ def _from_os(error: OSError) -> RstarError:
 
 def _bug(error: Exception) -> int:
     if process.debug():
-        traceback.print_exc()
-    print(f"error: {type(error).__name__}: {error}", file=sys.stderr)
-    print("  hint: this is a bug in rstar2; run again with RSTAR2_DEBUG=1 for the traceback", file=sys.stderr)
+        say(traceback.format_exc(), end="")
+    say(f"error: {type(error).__name__}: {error}")
+    say("  hint: this is a bug in rstar2; run again with RSTAR2_DEBUG=1 for the traceback")
     return BUG

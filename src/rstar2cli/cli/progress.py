@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
+from rstar2cli.cli.say import say
 from rstar2cli.core import process
 from rstar2cli.core.progress import Progress, ProgressFn, silent
 
@@ -43,7 +44,7 @@ class _Lines:
         if not finished and now - self._last.get(progress.task, now - LINE_EVERY_S) < LINE_EVERY_S:
             return
         self._last[progress.task] = now
-        print(describe(progress), file=sys.stderr, flush=True)
+        say(describe(progress))
 
 
 class _Bar:
@@ -64,4 +65,4 @@ class _Bar:
             full = min(_BAR_WIDTH, _BAR_WIDTH * progress.done // progress.total)
             bar = "█" * full + "░" * (_BAR_WIDTH - full) + " "
         end = "\n" if finished else ""
-        print(f"\r\x1b[2K{bar}{describe(progress)}", end=end, file=sys.stderr, flush=True)
+        say(f"\r\x1b[2K{bar}{describe(progress)}", end=end)

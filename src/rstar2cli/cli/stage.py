@@ -26,6 +26,7 @@ from rstar2cli.cli import options, signals
 from rstar2cli.cli.help import examples as help_examples
 from rstar2cli.cli.keys import list_keys
 from rstar2cli.cli.progress import reporter
+from rstar2cli.cli.say import say
 from rstar2cli.core import config as configuration
 from rstar2cli.core import process
 from rstar2cli.core.allocator import keep_memory
@@ -154,7 +155,7 @@ class Stage(Generic[C]):
     def warn(self, message: str) -> None:
         """A line on stderr that is not an error."""
         if not self.quiet and process.ranks().main:
-            print(f"warning: {message}", file=sys.stderr)
+            say(f"warning: {message}")
 
     def plan(self, **rows: Any) -> None:
         """Print what ``--dry-run`` found."""

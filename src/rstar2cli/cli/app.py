@@ -138,9 +138,10 @@ def _expected(error: RstarError, arguments: list[str]) -> int:
     if process.debug():
         say(traceback.format_exc(), end="")
     say(f"error: {error.message}")
-    hint = f"resume with: {resuming(arguments)}" if isinstance(error, Stopped) else error.hint
-    if hint:
-        say(f"  hint: {hint}")
+    if error.hint:
+        say(f"  hint: {error.hint}")
+    if isinstance(error, Stopped) and error.resumable:
+        say(f"  hint: resume with: {resuming(arguments)}")
     return error.exit_code
 
 

@@ -20,6 +20,7 @@ import sys
 import typing
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rstar2cli.cli import options, signals
@@ -30,7 +31,7 @@ from rstar2cli.cli.say import say
 from rstar2cli.core import config as configuration
 from rstar2cli.core import process
 from rstar2cli.core.allocator import keep_memory
-from rstar2cli.core.errors import DataError, UsageError
+from rstar2cli.core.errors import DataError, Stopped, UsageError
 from rstar2cli.core.progress import ProgressFn
 
 if TYPE_CHECKING:
@@ -240,10 +241,14 @@ def stage(
                 print(list_keys(config))
                 return
             _require(name, inputs, out, {p.name: given[p.name] for p in own if p.default is inspect.Parameter.empty})
-            run = _make(name, config, inputs, out, shared)
+            run = _make(name, config, inputs, out, shared, run_directory)
             keep_memory()
             with signals.draining():
-                function(run, **given)
+                try:
+                    function(run, **given)
+                except Stopped as stop:
+                    stop.resumable = stop.resumable and run.out != "-" and Path(run.out).is_dir()
+                    raise
 
         command.__signature__ = _signature(own, run_directory)  # type: ignore[attr-defined]
         command.__annotations__ = {p.name: p.annotation for p in command.__signature__.parameters.values()}  # type: ignore[attr-defined]
@@ -284,7 +289,9 @@ def _require(name: str, inputs: list[str], out: str | None, required: dict[str, 
         raise UsageError(f"{name}: missing {', '.join(wanted)}", hint=f"see rstar2 {name} --help")
 
 
-def _make(name: str, config: type[Any], inputs: list[str], out: str, shared: dict[str, Any]) -> Stage[Any]:
+def _make(
+    name: str, config: type[Any], inputs: list[str], out: str, shared: dict[str, Any], run_directory: bool
+) -> Stage[Any]:
     layers = []
     if path := shared.pop("config_file"):
         layers.append(configuration.toml_layer(path))
@@ -293,6 +300,8 @@ def _make(name: str, config: type[Any], inputs: list[str], out: str, shared: dic
     if shared["resume"] and shared["overwrite"]:
         raise UsageError("--resume and --overwrite exclude each other")
     json_result = shared.pop("json_result")
+    if run_directory and out == "-":
+        raise UsageError(f"{name} writes a directory, not a stream: -o -", hint="name one: -o runs/NAME")
     if json_result and out == "-":
         raise UsageError("--json and -o - both claim stdout", hint="write to a directory, or leave --json out")
     if out == "-" and shared["resume"]:

@@ -94,6 +94,22 @@ def test_errors_have_their_code_and_leave_no_output(tmp_path, arguments, code, m
     assert message in done.stderr
 
 
+@pytest.mark.parametrize("name", ["empty.jsonl", "-"])
+def test_an_empty_input_is_missing_and_leaves_no_output(tmp_path, name):
+    (tmp_path / "empty.jsonl").touch()
+    done = rstar2(name if name == "-" else tmp_path / name, "-o", tmp_path / "out")
+    assert done.returncode == 4, done.stderr
+    assert f"no rows in {'-' if name == '-' else tmp_path / name}" in done.stderr
+    assert not (tmp_path / "out" / "manifest.json").exists()
+    assert rstar2("synth:", "--limit", 1, "-o", tmp_path / "out").returncode == 0, "OUT is free for the next try"
+
+
+def test_an_empty_input_beside_another_is_no_error_and_bad_lines_are_rows(tmp_path):
+    (tmp_path / "empty.jsonl").touch()
+    assert rstar2(tmp_path / "empty.jsonl", "synth:", "--limit", 2, "-o", tmp_path / "out").returncode == 0
+    assert rstar2("-", "-o", tmp_path / "bad", stdin="no JSON\n").returncode == 3
+
+
 def test_a_dry_run_says_what_would_be_made_and_writes_nothing(tmp_path):
     done = rstar2("synth:", "--limit", 5, "--as", "conversations", "-o", tmp_path / "out", "--dry-run", "--json")
     shown = json.loads(done.stdout)

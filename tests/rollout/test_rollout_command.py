@@ -170,6 +170,7 @@ def test_long_prompts_are_rejected_with_their_id(rstar2: Command, model: Path, p
     ("arguments", "code", "words"),
     [
         (["-m", "nowhere/at/all"], 4, "no such model"),
+        (["--where", "answer = 'none such'"], 4, "no problems"),
         (["--set", "max_turnz=3"], 2, "max_turns"),
         (["--set", "samples=0"], 2, "samples"),
         (["--set", "engine.name=http"], 2, "engine.endpoints"),

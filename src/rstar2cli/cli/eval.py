@@ -53,6 +53,7 @@ def main(run: Stage[EvalConfig], model: Model, samples: Samples = None, determin
     )
     run.config = dataclasses.replace(run.config, rollout=rollout)
     problems = _problems(run)
+    run.require(problems, "problems")
     digest = checkpoint_digest(resolve_model(model))
     if run.dry_run:
         made = len(problems) * run.config.rollout.samples

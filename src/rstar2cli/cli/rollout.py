@@ -70,6 +70,7 @@ def _problems(run: Stage[RolloutConfig]) -> list[Problem]:
             raise DataError(
                 f"problem id {problem.id!r} occurs twice in the input", hint="ids must be unique: filter with --where"
             )
+    run.require(problems, "problems")
     return list(problems.values())
 
 

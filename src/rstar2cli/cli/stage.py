@@ -18,7 +18,7 @@ import inspect
 import json
 import sys
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sized
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -31,7 +31,7 @@ from rstar2cli.cli.say import say
 from rstar2cli.core import config as configuration
 from rstar2cli.core import process
 from rstar2cli.core.allocator import keep_memory
-from rstar2cli.core.errors import DataError, Stopped, UsageError
+from rstar2cli.core.errors import DataError, InputMissing, Stopped, UsageError
 from rstar2cli.core.progress import ProgressFn
 
 if TYPE_CHECKING:
@@ -119,6 +119,14 @@ class Stage(Generic[C]):
         self.rejected.append(reject)
         if self._writer is not None:
             self._writer.reject(reject)
+
+    def require(self, records: Sized, what: str) -> None:
+        """Stop before any work if nothing was read that passes: ``DataError`` past ``--max-rejects``,
+        else ``InputMissing``. ``what`` is the plural of what is missing."""
+        if records:
+            return
+        self.judge_rejects()
+        raise InputMissing(f"{' '.join(self.inputs)}: no {what}", hint="check --where and --limit")
 
     def lineage(self, model: str | None = None) -> Lineage:
         """Where the output comes from, for its footer and manifest."""

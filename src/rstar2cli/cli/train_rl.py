@@ -84,7 +84,7 @@ def main(
 
 def _problems(run: Stage[TrainRlConfig]) -> list[Problem]:
     """The problems; stops here, before any training, if too many rows were rejected."""
-    from rstar2cli.core.errors import DataError, InputMissing
+    from rstar2cli.core.errors import DataError
     from rstar2cli.records import Problem
 
     problems: dict[str, Problem] = {}
@@ -92,8 +92,7 @@ def _problems(run: Stage[TrainRlConfig]) -> list[Problem]:
         if problems.setdefault(problem.id, problem) is not problem:
             raise DataError(f"problem {problem.id!r} occurs twice in the input", hint="ids must be unique")
     run.judge_rejects()
-    if not problems:
-        raise InputMissing(f"{' '.join(run.inputs)}: no problems", hint="check --where and --limit")
+    run.require(problems, "problems")
     return list(problems.values())
 
 

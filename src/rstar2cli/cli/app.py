@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import importlib
+import os
 import shlex
 import sys
 import traceback
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -19,7 +22,7 @@ from rstar2cli.cli import help, signals
 from rstar2cli.cli.registry import COMMANDS
 from rstar2cli.cli.say import occupy_stderr, say
 from rstar2cli.core import process
-from rstar2cli.core.errors import OutputConflict, RstarError, Stopped, UsageError
+from rstar2cli.core.errors import InputMissing, OutputConflict, RstarError, Stopped, UsageError
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 BUG = 70
@@ -152,11 +155,22 @@ def resuming(arguments: list[str]) -> str:
 
 
 def _from_os(error: OSError) -> RstarError:
-    """Failures of the file system that no room has put into better words."""
+    """Failures of the file system that no room has put into better words.
+
+    The system does not say whether it was reading or writing: what is absent or may not be read was an input.
+    """
+    from rstar2cli.shards.atomic import disk_full, output_error
+
+    if disk_full(error):
+        return output_error(error.filename or "output", error)
     where = f"{error.filename}: " if error.filename else ""
-    return OutputConflict(
-        f"{where}{error.strerror or error}", hint="check the path, its permissions and the free space (df -h)"
-    )
+    if error.errno == errno.ENOENT or _unreadable(error.filename):
+        return InputMissing(f"{where}can't read: {error.strerror}", hint="check the path and its permissions")
+    return OutputConflict(f"{where}{error.strerror or error}", hint="check the path and its permissions")
+
+
+def _unreadable(name: Any) -> bool:
+    return isinstance(name, str) and Path(name).exists() and not os.access(name, os.R_OK)
 
 
 def _bug(error: Exception) -> int:

@@ -182,12 +182,11 @@ def _reject_long(run: Stage[RolloutConfig], problems: list[Problem], result: Col
         run.reject(Reject(file=" ".join(run.inputs), line=places[name], reason=reason, raw=""))
 
 
-def _figures(result: Collected) -> dict[str, float]:
+def _figures(result: Collected) -> dict[str, float | None]:
     """Numbers for ``--json``, of what this run made."""
-    made = max(1, result.trajectories)
     return {
         "made": result.trajectories,
-        "reward": round(result.correct / made, 4),
+        "reward": None if result.reward is None else round(result.reward, 4),
         "truncated": result.truncated,
         "lost": result.lost,
         "undecided": result.undecided,

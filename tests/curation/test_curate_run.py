@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from rstar2cli.core import drain
 from rstar2cli.core.errors import Stopped
 from rstar2cli.curation.config import CurateConfig
 from rstar2cli.curation.run import curate
@@ -63,6 +64,26 @@ def test_the_stream_is_a_prefix_and_flows_into_another_curate():
     assert sixteen.stdout.startswith(eight.stdout)
     again = rstar2("-", "-o", "-", "-q", stdin=eight.stdout)
     assert again.stdout == eight.stdout
+
+
+@pytest.mark.parametrize(
+    ("row", "values"),
+    [
+        ("no JSON", {}),
+        ('{"question": "How much?"}', {}),
+        ('{"question": "How much?", "answer": "1", "split": "train"}', {"split": "heldout"}),
+    ],
+    ids=["not a row", "rejected", "filtered"],
+)
+def test_a_stop_is_heeded_while_no_row_becomes_a_problem(tmp_path, row, values):
+    raw = tmp_path / "raw.jsonl"
+    raw.write_text(f"{row}\n" * 5)
+    drain.request("SIGINT")
+    try:
+        with pytest.raises(Stopped, match="SIGINT: 1 input rows read"):
+            list(curate([str(raw)], CurateConfig(**values), seed=0, on_reject=lambda _: None))
+    finally:
+        drain.reset()
 
 
 def test_rejects_lie_beside_the_output_and_decide_the_exit_code(tmp_path):

@@ -29,7 +29,7 @@ from rstar2cli.cli.keys import list_keys
 from rstar2cli.cli.progress import reporter
 from rstar2cli.cli.say import say
 from rstar2cli.core import config as configuration
-from rstar2cli.core import process
+from rstar2cli.core import drain, process
 from rstar2cli.core.allocator import keep_memory
 from rstar2cli.core.errors import DataError, InputMissing, Stopped, UsageError
 from rstar2cli.core.progress import ProgressFn
@@ -94,11 +94,18 @@ class Stage(Generic[C]):
         }
 
     def read(self, cls: type[R]) -> Iterator[R]:
-        """The input records of one kind, filtered and limited; bad rows are kept as rejects."""
+        """The input records of one kind, filtered and limited; bad rows are kept as rejects.
+
+        Raises ``Stopped`` between rows if asked to.
+        """
         from rstar2cli.shards.reader import read_records
 
         def tell(name: str, unknown: str) -> None:
             self.warn(f"{name}: field {unknown!r} is not one of a {cls.kind()}: kept in `extra` (--strict refuses)")
+
+        def refuse(reject: Reject) -> None:
+            self.reject(reject)
+            self._heed_stop()
 
         records = read_records(
             self.inputs,
@@ -106,12 +113,17 @@ class Stage(Generic[C]):
             where=self.where,
             limit=self.limit,
             strict=self.strict,
-            on_reject=self.reject,
+            on_reject=refuse,
             on_unknown=tell,
         )
         for record in records:
             self.read_rows += 1
+            self._heed_stop()
             yield record
+
+    def _heed_stop(self) -> None:
+        # The stages read everything before they begin: what is there to go on from is of an earlier run.
+        drain.check(f"{self.read_rows} input rows read, nothing begun", resumable=self.resume)
 
     def reject(self, reject: Reject) -> None:
         """Keep a row that can't be used, with its place and reason."""

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
+from rstar2cli.core import drain
 from rstar2cli.core.errors import InputMissing
 from rstar2cli.curation.config import CurateConfig
 from rstar2cli.curation.mapping import to_problem
@@ -36,7 +37,7 @@ def read_problems(
     ``synth:`` makes as many as the limit asks for (else ``config.count``); with ``where`` it
     looks at up to a hundred times that. Rows that are no problem with a verifiable answer go to
     ``on_reject``. Raises ``InputMissing``, ``DataError`` or ``UsageError`` for inputs that can't be read,
-    and at the end ``InputMissing`` if there was no row in any of them.
+    and at the end ``InputMissing`` if there was no row in any of them; ``Stopped`` between rows if asked to.
     """
     reader = _Reader(config, seed=seed, limit=limit, where=where, strict=strict, on_reject=on_reject)
     problems = reader.read_all(inputs)
@@ -109,7 +110,9 @@ class _Reader:
         self._on_reject(reject)
 
     def _count_row(self) -> None:
+        """Count a row, and heed a stop here too: it may be long until one of them becomes a problem."""
         self._rows += 1
+        drain.check(f"{self._rows} input rows read")
 
     def _generated(self, name: str) -> Iterator[Problem]:
         config = self._config

@@ -115,6 +115,16 @@ def test_errors_have_their_code_and_leave_no_output(tmp_path, arguments, code, m
     assert message in done.stderr
 
 
+def test_verbose_tells_each_rejected_row_as_it_is_met(tmp_path):
+    raw = tmp_path / "raw.jsonl"
+    raw.write_text('{"question": "a", "answer": "1/2"}\n' * 5)
+    told = f"warning: {raw}:5: the answer is no integer: '1/2'"
+    command = [raw, "-o", tmp_path / "out", "--max-rejects", 1, "--overwrite"]
+    assert told in rstar2(*command, "--verbose").stderr.splitlines()
+    assert told not in rstar2(*command).stderr.splitlines()
+    assert rstar2(*command, "-q", "-v").returncode == 2
+
+
 @pytest.mark.parametrize("name", ["empty.jsonl", "-"])
 def test_an_empty_input_is_missing_and_leaves_no_output(tmp_path, name):
     (tmp_path / "empty.jsonl").touch()

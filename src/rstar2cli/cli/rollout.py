@@ -178,8 +178,7 @@ def _reject_long(run: Stage[RolloutConfig], problems: list[Problem], result: Col
     places = {problem.id: place for place, problem in enumerate(problems, start=1)}
     for name in result.too_long:
         reason = f"problem {name}: the prompt is over the limit (max_prompt={run.config.max_prompt})"
-        run.read_rows -= 1  # it was counted when it was read
-        run.reject(Reject(file=" ".join(run.inputs), line=places[name], reason=reason, raw=""))
+        run.reject(Reject(file=" ".join(run.inputs), line=places[name], reason=reason), counted=True)
 
 
 def _figures(result: Collected) -> dict[str, float | None]:

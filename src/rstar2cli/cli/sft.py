@@ -65,7 +65,7 @@ def _examples(run: Stage[SftConfig], model: str) -> list[Example]:
 
     def leave_out(conversation: Conversation, reason: str) -> None:
         named = f"conversation {conversation.id}: {reason}"
-        run.rejected.append(Reject(file=" ".join(run.inputs), line=run.read_rows, reason=named))
+        run.reject(Reject(file=" ".join(run.inputs), line=run.read_rows, reason=named), counted=True)
 
     examples = prepare(run.read(Conversation), model, run.config, leave_out)
     run.judge_rejects()

@@ -80,7 +80,7 @@ class Stage(Generic[C]):
     @functools.cached_property
     def progress(self) -> ProgressFn:
         """The callback that rooms report to."""
-        return reporter(quiet=self.quiet)
+        return reporter(quiet=self.quiet, verbose=self.verbose)
 
     def resolved(self) -> dict[str, Any]:
         """Everything needed to run this again, for ``config.json`` and the lineage."""
@@ -125,9 +125,12 @@ class Stage(Generic[C]):
         # The stages read everything before they begin: what is there to go on from is of an earlier run.
         drain.check(f"{self.read_rows} input rows read, nothing begun", resumable=self.resume)
 
-    def reject(self, reject: Reject) -> None:
-        """Keep a row that can't be used, with its place and reason."""
-        self.read_rows += 1
+    def reject(self, reject: Reject, *, counted: bool = False) -> None:
+        """Keep a row that can't be used, with its place and reason; ``counted``: it was read as a good one before."""
+        if not counted:
+            self.read_rows += 1
+        if self.verbose:
+            self.warn(str(reject))
         self.rejected.append(reject)
         if self._writer is not None:
             self._writer.reject(reject)
@@ -317,6 +320,8 @@ def _make(
         layers.append(configuration.toml_layer(path))
     layers.append(configuration.environment_layer(process.config_environment()))
     layers.append(configuration.set_layer(shared.pop("sets") or []))
+    if shared["quiet"] and shared["verbose"]:
+        raise UsageError("--quiet and --verbose exclude each other")
     if shared["resume"] and shared["overwrite"]:
         raise UsageError("--resume and --overwrite exclude each other")
     json_result = shared.pop("json_result")

@@ -78,6 +78,20 @@ def test_too_many_rejects_stop_before_training(base, tmp_path, capsys):
     assert (reject["line"], "max_length" in reject["reason"]) == (5, True)
 
 
+def test_rejects_go_to_the_file_that_is_named(base, tmp_path, capsys):
+    data = write(tmp_path / "d.jsonl", rows(4) + rows(1, answer="x" * 5000))
+    out, file = tmp_path / "run", tmp_path / "rejects"
+    command = ["sft", data, "-m", base, "-o", str(out), *FAST, "--rejects", str(file)]
+    assert run([*command, "--dry-run", "--max-rejects", "0.5"]) == 0
+    assert not file.exists()
+    assert run(command) == 3
+    assert f"mend them ({file})" in capsys.readouterr().err
+    assert "max_length" in json.loads(file.read_text())["reason"], "kept, though nothing was trained"
+    assert run([*command, "--max-rejects", "0.5"]) == 0
+    assert json.loads(file.read_text())["line"] == 5
+    assert not (out / "rejects.jsonl").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

@@ -44,7 +44,7 @@ def main(run: Stage[SftConfig], model: Model) -> None:
         resume=run.resume,
         overwrite=run.overwrite,
         resolved=run.resolved(),
-        rejects=run.rejected,
+        rejects=() if run.rejects else run.rejected,  # those of --rejects are kept already
         progress=run.progress,
     )
     run.finish(
@@ -68,6 +68,7 @@ def _examples(run: Stage[SftConfig], model: str) -> list[Example]:
         run.reject(Reject(file=" ".join(run.inputs), line=run.read_rows, reason=named), counted=True)
 
     examples = prepare(run.read(Conversation), model, run.config, leave_out)
+    run.keep_rejects()
     run.judge_rejects()
     return examples
 

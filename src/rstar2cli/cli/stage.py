@@ -75,6 +75,7 @@ class Stage(Generic[C]):
     rejected: list[Reject] = field(default_factory=list)
     """Rows that could not be used."""
     _judged: int = 0
+    _rejects_file: str | None = None
     _writer: Writer[Any] | None = None
 
     @functools.cached_property
@@ -140,6 +141,7 @@ class Stage(Generic[C]):
         else ``InputMissing``. ``what`` is the plural of what is missing."""
         if records:
             return
+        self.keep_rejects()
         self.judge_rejects()
         raise InputMissing(f"{' '.join(self.inputs)}: no {what}", hint="check --where and --limit")
 
@@ -171,6 +173,7 @@ class Stage(Generic[C]):
             **layout,
         ) as writer:
             self._writer = writer
+            self._rejects_file = None if writer.rejects_path is None else str(writer.rejects_path)
             for reject in self.rejected:
                 writer.reject(reject)
             yield writer
@@ -206,6 +209,17 @@ class Stage(Generic[C]):
                 print(self.out)
         self.judge_rejects()
 
+    def keep_rejects(self) -> None:
+        """Write the rejected rows to the file of ``--rejects``, if it is given: for stages that read everything
+        before they have an output. Raises what :func:`write_bytes` does."""
+        if self.rejects is None or not self.rejected or self.dry_run or not process.ranks().main:
+            return
+        from rstar2cli.shards.atomic import write_bytes
+        from rstar2cli.shards.rejects import encode_reject
+
+        write_bytes(Path(self.rejects), b"".join(map(encode_reject, self.rejected)))
+        self._rejects_file = self.rejects
+
     def judge_rejects(self) -> None:
         """Warn of rejected rows, or raise ``DataError`` past ``--max-rejects``; each number of them once.
 
@@ -218,9 +232,9 @@ class Stage(Generic[C]):
         first = "\n".join(f"  {r.file}:{r.line}: {r.reason}" for r in self.rejected[:_SHOWN_REJECTS])
         message = f"{len(self.rejected)} of {self.read_rows} input rows rejected; the first:\n{first}"
         if share > self.max_rejects:
+            listed = self._rejects_file or "--rejects FILE lists them all"
             raise DataError(
-                message,
-                hint=f"allow more with --max-rejects {min(1.0, share + 0.005):.2f}, or mend them (rejects.jsonl)",
+                message, hint=f"allow more with --max-rejects {min(1.0, share + 0.005):.2f}, or mend them ({listed})"
             )
         self.warn(message)
 

@@ -73,7 +73,7 @@ def main(
         off_policy=off_policy,
         lineage=run.lineage(),
         resolved=run.resolved(),
-        rejects=run.rejected,
+        rejects=() if run.rejects else run.rejected,  # those of --rejects are kept already
     )
     if result.empty:
         run.warn(f"{result.empty} of {result.steps} steps were empty: no group had both right and wrong rollouts")
@@ -91,6 +91,7 @@ def _problems(run: Stage[TrainRlConfig]) -> list[Problem]:
     for problem in run.read(Problem):
         if problems.setdefault(problem.id, problem) is not problem:
             raise DataError(f"problem {problem.id!r} occurs twice in the input", hint="ids must be unique")
+    run.keep_rejects()
     run.judge_rejects()
     run.require(problems, "problems")
     return list(problems.values())

@@ -59,6 +59,7 @@ def main(run: Stage[SftConfig], model: Model) -> None:
 
 def _examples(run: Stage[SftConfig], model: str) -> list[Example]:
     """The conversations as tokens; stops here, before any training, if too many were rejected."""
+    from rstar2cli.core.errors import DataError
     from rstar2cli.records import Conversation
     from rstar2cli.sft.trainer import prepare
     from rstar2cli.shards.rejects import Reject
@@ -67,7 +68,12 @@ def _examples(run: Stage[SftConfig], model: str) -> list[Example]:
         named = f"conversation {conversation.id}: {reason}"
         run.reject(Reject(file=" ".join(run.inputs), line=run.read_rows, reason=named), counted=True)
 
-    examples = prepare(run.read(Conversation), model, run.config, leave_out)
+    try:
+        examples = prepare(run.read(Conversation), model, run.config, leave_out)
+    except DataError:
+        run.keep_rejects()
+        run.judge_rejects()  # if rows were refused, these are the reason that nothing is left
+        raise
     run.keep_rejects()
     run.judge_rejects()
     return examples

@@ -87,6 +87,9 @@ def test_missing_things(problems: str, model: str, tmp_path: Path, capsys: pytes
     assert run(["eval", str(empty), "-m", model, "-o", out]) in (3, 4)
     assert run(["eval", f"aime24:{tmp_path / 'absent.jsonl'}", "-m", model, "-o", out]) == 4
     assert capsys.readouterr().err.count("error:") == 3
+    assert run(["eval", problems, "-m", model, "-o", out, "--where", "answer = 'none such'"]) == 4
+    assert "no problems" in (err := capsys.readouterr().err) and "--where" in err
+    assert not Path(out, "config.json").exists()
 
 
 def test_a_signal_drains_and_resume_finishes(problems: str, model: str, tmp_path: Path) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 import sys
 
 import pytest
 
+from rstar2cli.cli.app import run
 from rstar2cli.cli.reference import leaves
 from rstar2cli.cli.registry import COMMANDS
 
@@ -79,6 +82,43 @@ def test_errors_show_no_traceback_unless_asked(tmp_path):
     assert done.returncode == 4
     assert "Traceback" not in done.stderr
     assert done.stderr.startswith("error: ")
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "words"),
+    [
+        (errno.ENOSPC, 6, ["place: can't write: No space left on device", "make room"]),
+        (errno.EDQUOT, 6, ["place: can't write", "make room"]),
+        (errno.ENOENT, 4, ["place: can't read: No such file or directory"]),
+        (errno.EROFS, 5, ["place: Read-only file system"]),
+    ],
+)
+def test_a_failure_of_the_file_system_has_the_code_of_what_it_means(number, code, words, monkeypatch, capsys):
+    def fail(*_):
+        raise OSError(number, os.strerror(number), "place")
+
+    monkeypatch.setattr("rstar2cli.cli.recipes.recipes", fail)
+    assert run(["recipe", "ls"]) == code
+    shown = capsys.readouterr().err
+    assert [word for word in words if word not in shown] == []
+
+
+def test_what_exists_and_may_not_be_read_was_an_input(tmp_path, monkeypatch, capsys):
+    secret = tmp_path / "secret"
+    secret.touch()
+
+    def fail(*_):
+        raise PermissionError(errno.EACCES, "Permission denied", str(secret))
+
+    monkeypatch.setattr("rstar2cli.cli.recipes.recipes", fail)
+    monkeypatch.setattr("os.access", lambda *_: False)  # root may read everything
+    assert run(["recipe", "ls"]) == 4
+    assert "can't read" in capsys.readouterr().err
+
+
+def test_an_input_that_can_not_even_be_looked_for_is_missing(capsys):
+    assert run(["count", "x" * 300]) == 4
+    assert "can't read: File name too long" in capsys.readouterr().err
 
 
 def test_resume_and_overwrite_exclude_each_other():

@@ -17,6 +17,7 @@ import pytest
 
 from rstar2cli.cli import recipes, smoke
 from rstar2cli.cli.app import load_command, run
+from rstar2cli.cli.reference import leaves
 from rstar2cli.cli.registry import COMMANDS
 from rstar2cli.core.config import resolve, toml_layer
 
@@ -102,3 +103,11 @@ def test_signals_reach_the_stage_that_runs(tmp_path: Path, number: signal.Signal
     threading.Thread(target=interrupt, daemon=True).start()
     assert smoke._run(script(tmp_path / "s.sh", text), {}) == 7
     assert (tmp_path / "drained").exists() and not (tmp_path / "went-on").exists()
+
+
+def test_examples_name_only_what_the_smoke_run_writes():
+    written = set(re.findall(r'(?:-o )"\$RUN/([\w-]+)', recipes.recipe("smoke").script.read_text()))
+    pages = "".join(command.epilog or "" for _, command in leaves())
+    named = set(re.findall(r"runs/smoke/([\w-]+)", pages))
+    assert named - written == set()
+    assert named

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from rstar2cli.core import drain
 from rstar2cli.core.errors import Stopped
 from rstar2cli.curation.config import CurateConfig
 from rstar2cli.curation.run import curate
@@ -65,6 +66,26 @@ def test_the_stream_is_a_prefix_and_flows_into_another_curate():
     assert again.stdout == eight.stdout
 
 
+@pytest.mark.parametrize(
+    ("row", "values"),
+    [
+        ("no JSON", {}),
+        ('{"question": "How much?"}', {}),
+        ('{"question": "How much?", "answer": "1", "split": "train"}', {"split": "heldout"}),
+    ],
+    ids=["not a row", "rejected", "filtered"],
+)
+def test_a_stop_is_heeded_while_no_row_becomes_a_problem(tmp_path, row, values):
+    raw = tmp_path / "raw.jsonl"
+    raw.write_text(f"{row}\n" * 5)
+    drain.request("SIGINT")
+    try:
+        with pytest.raises(Stopped, match="SIGINT: 1 input rows read"):
+            list(curate([str(raw)], CurateConfig(**values), seed=0, on_reject=lambda _: None))
+    finally:
+        drain.reset()
+
+
 def test_rejects_lie_beside_the_output_and_decide_the_exit_code(tmp_path):
     raw = tmp_path / "raw.jsonl"
     raw.write_text('{"question": "a", "answer": "1"}\n{"question": "b", "answer": "1/2"}\n')
@@ -92,6 +113,32 @@ def test_errors_have_their_code_and_leave_no_output(tmp_path, arguments, code, m
     done = rstar2(*arguments, "-o", out)
     assert (done.returncode, out.exists()) == (code, False)
     assert message in done.stderr
+
+
+def test_verbose_tells_each_rejected_row_as_it_is_met(tmp_path):
+    raw = tmp_path / "raw.jsonl"
+    raw.write_text('{"question": "a", "answer": "1/2"}\n' * 5)
+    told = f"warning: {raw}:5: the answer is no integer: '1/2'"
+    command = [raw, "-o", tmp_path / "out", "--max-rejects", 1, "--overwrite"]
+    assert told in rstar2(*command, "--verbose").stderr.splitlines()
+    assert told not in rstar2(*command).stderr.splitlines()
+    assert rstar2(*command, "-q", "-v").returncode == 2
+
+
+@pytest.mark.parametrize("name", ["empty.jsonl", "-"])
+def test_an_empty_input_is_missing_and_leaves_no_output(tmp_path, name):
+    (tmp_path / "empty.jsonl").touch()
+    done = rstar2(name if name == "-" else tmp_path / name, "-o", tmp_path / "out")
+    assert done.returncode == 4, done.stderr
+    assert f"no rows in {'-' if name == '-' else tmp_path / name}" in done.stderr
+    assert not (tmp_path / "out" / "manifest.json").exists()
+    assert rstar2("synth:", "--limit", 1, "-o", tmp_path / "out").returncode == 0, "OUT is free for the next try"
+
+
+def test_an_empty_input_beside_another_is_no_error_and_bad_lines_are_rows(tmp_path):
+    (tmp_path / "empty.jsonl").touch()
+    assert rstar2(tmp_path / "empty.jsonl", "synth:", "--limit", 2, "-o", tmp_path / "out").returncode == 0
+    assert rstar2("-", "-o", tmp_path / "bad", stdin="no JSON\n").returncode == 3
 
 
 def test_a_dry_run_says_what_would_be_made_and_writes_nothing(tmp_path):

@@ -103,6 +103,16 @@ def test_bad_calls(more: tuple[str, ...], code: int, message: str, digit_model: 
     assert "Traceback" not in ended.stderr
 
 
+def test_rejects_go_to_the_file_that_is_named(digit_model: str, tmp_path: Path) -> None:
+    arguments = command(tmp_path, digit_model, "rl", "--rejects", str(tmp_path / "r"), "--where", "answer = 'none'")
+    with (tmp_path / "problems.jsonl").open("a") as problems:
+        problems.write("no JSON\n")
+    ended = subprocess.run(arguments, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 3, ended.stderr
+    assert json.loads((tmp_path / "r").read_text())["raw"] == "no JSON"
+    assert not (tmp_path / "rl").exists()
+
+
 def test_rollouts_of_a_step_train_it(digit_model: str, tmp_path: Path) -> None:
     """What `rollout --step 1` makes is what the loop would have made, if both bear the run's name."""
     looped = call(tmp_path, digit_model, "a/rl", "--set", "steps=1", "--deterministic", "--json")

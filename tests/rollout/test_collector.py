@@ -142,6 +142,24 @@ def test_after_the_retries_a_trajectory_is_lost_without_a_reward(deterministic: 
         assert all(t.mask)
 
 
+def test_the_reward_is_that_of_the_ones_that_have_one() -> None:
+    """Two of four call a tool that fails on our side: they are no wrong answers."""
+    reports: list[Progress] = []
+
+    def half_call(prompt: str, turn: int) -> str:
+        number = int(prompt.split("Say ")[1].split(".")[0])
+        return script(prompt, turn) if number < 2 else final(2)
+
+    problems = [problem(number) for number in range(4)]
+    config = RolloutConfig(tool_retries=0)
+    result = collect(
+        problems, ScriptedEngine(half_call), FailingSandbox(9), DIALOGUE, config, lambda _: None, reports.append
+    )
+    assert (result.trajectories, result.rewarded, result.correct, result.lost) == (4, 2, 1, 2)
+    assert result.reward == reports[-1].info["reward"] == 0.5
+    assert Collected().reward is None
+
+
 def test_too_many_lost_stop_the_run_after_they_are_written() -> None:
     made: list[Trajectory] = []
     problems = [problem(number) for number in range(60)]

@@ -120,7 +120,8 @@ def test_killed_and_resumed_it_ends_the_same(
         assert data_digest([str(tmp_path / "whole")]) == data_digest([str(tmp_path / "cut")])
     again = rstar2(*flags, "-o", tmp_path / "cut", "--resume", "--json")
     assert again.returncode == 0
-    assert json.loads(again.stdout)["made"] == 0, "nothing is left to do"
+    result = json.loads(again.stdout)
+    assert (result["made"], result["reward"]) == (0, None), "nothing is left to do"
 
 
 def test_ctrl_c_drains_saves_and_says_how_to_go_on(
@@ -170,6 +171,7 @@ def test_long_prompts_are_rejected_with_their_id(rstar2: Command, model: Path, p
     ("arguments", "code", "words"),
     [
         (["-m", "nowhere/at/all"], 4, "no such model"),
+        (["--where", "answer = 'none such'"], 4, "no problems"),
         (["--set", "max_turnz=3"], 2, "max_turns"),
         (["--set", "samples=0"], 2, "samples"),
         (["--set", "engine.name=http"], 2, "engine.endpoints"),

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from rstar2cli.cli.app import run
+from rstar2cli.core import drain
+from rstar2cli.dialogue.dialogue import Dialogue
 from rstar2cli.policy.digest import checkpoint_digest
 from rstar2cli.policy.tiny import init_tiny
 
@@ -76,6 +78,20 @@ def test_too_many_rejects_stop_before_training(base, tmp_path, capsys):
     assert (reject["line"], "max_length" in reject["reason"]) == (5, True)
 
 
+def test_rejects_go_to_the_file_that_is_named(base, tmp_path, capsys):
+    data = write(tmp_path / "d.jsonl", rows(4) + rows(1, answer="x" * 5000))
+    out, file = tmp_path / "run", tmp_path / "rejects"
+    command = ["sft", data, "-m", base, "-o", str(out), *FAST, "--rejects", str(file)]
+    assert run([*command, "--dry-run", "--max-rejects", "0.5"]) == 0
+    assert not file.exists()
+    assert run(command) == 3
+    assert f"mend them ({file})" in capsys.readouterr().err
+    assert "max_length" in json.loads(file.read_text())["reason"], "kept, though nothing was trained"
+    assert run([*command, "--max-rejects", "0.5"]) == 0
+    assert json.loads(file.read_text())["line"] == 5
+    assert not (out / "rejects.jsonl").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
@@ -116,6 +132,21 @@ def test_a_signal_saves_and_the_resumed_run_is_the_same(base, tmp_path, capsys):
     whole = [part.replace("stopped", "whole") for part in command]
     assert run([*whole, "-q"]) == 0
     assert checkpoint_digest(tmp_path / "stopped" / "model") == checkpoint_digest(tmp_path / "whole" / "model")
+
+
+@pytest.mark.parametrize("answer", ["four</reason>", "x" * 5000], ids=["rendered", "rejected"])
+def test_a_stop_is_heeded_while_the_input_is_rendered(base, tmp_path, capsys, monkeypatch, answer):
+    data, out = write(tmp_path / "d.jsonl", rows(9, answer=answer)), tmp_path / "run"
+    render = Dialogue.render
+
+    def render_and_stop(*arguments):
+        drain.request("SIGTERM")
+        return render(*arguments)
+
+    monkeypatch.setattr(Dialogue, "render", render_and_stop)
+    assert run(["sft", data, "-m", base, "-o", str(out), *FAST]) == 7
+    assert capsys.readouterr().err == "error: stopped by SIGTERM: 2 input rows read, nothing begun\n"
+    assert not out.exists()
 
 
 def test_two_processes_train_as_one_and_the_first_one_writes(base, tmp_path):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import importlib
+import os
 import shlex
 import sys
 import traceback
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -17,8 +20,9 @@ from typer.core import TyperGroup
 import rstar2cli
 from rstar2cli.cli import help, signals
 from rstar2cli.cli.registry import COMMANDS
+from rstar2cli.cli.say import occupy_stderr, say
 from rstar2cli.core import process
-from rstar2cli.core.errors import OutputConflict, RstarError, Stopped, UsageError
+from rstar2cli.core.errors import InputMissing, OutputConflict, RstarError, Stopped, UsageError
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 BUG = 70
@@ -90,6 +94,7 @@ def root(
 
 def main(arguments: list[str] | None = None) -> None:
     """Entry point: run a command and exit with its code (see docs/reference/exit-codes.md)."""
+    occupy_stderr()
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
 
 
@@ -126,19 +131,20 @@ def _usage(error: Any) -> int:
     if type(error).__name__ == "NoArgsIsHelpError":
         print(error.format_message())
         return 0
-    print(f"error: {error.format_message()}", file=sys.stderr)
+    say(f"error: {error.format_message()}")
     if isinstance(error, ClickUsageError) and context is not None:
-        print(f"  hint: see {context.command_path} --help", file=sys.stderr)
+        say(f"  hint: see {context.command_path} --help")
     return 2
 
 
 def _expected(error: RstarError, arguments: list[str]) -> int:
     if process.debug():
-        traceback.print_exc()
-    print(f"error: {error.message}", file=sys.stderr)
-    hint = f"resume with: {resuming(arguments)}" if isinstance(error, Stopped) else error.hint
-    if hint:
-        print(f"  hint: {hint}", file=sys.stderr)
+        say(traceback.format_exc(), end="")
+    say(f"error: {error.message}")
+    if error.hint:
+        say(f"  hint: {error.hint}")
+    if isinstance(error, Stopped) and error.resumable:
+        say(f"  hint: resume with: {resuming(arguments)}")
     return error.exit_code
 
 
@@ -149,16 +155,27 @@ def resuming(arguments: list[str]) -> str:
 
 
 def _from_os(error: OSError) -> RstarError:
-    """Failures of the file system that no room has put into better words."""
+    """Failures of the file system that no room has put into better words.
+
+    The system does not say whether it was reading or writing: what is absent or may not be read was an input.
+    """
+    from rstar2cli.shards.atomic import disk_full, output_error
+
+    if disk_full(error):
+        return output_error(error.filename or "output", error)
     where = f"{error.filename}: " if error.filename else ""
-    return OutputConflict(
-        f"{where}{error.strerror or error}", hint="check the path, its permissions and the free space (df -h)"
-    )
+    if error.errno == errno.ENOENT or _unreadable(error.filename):
+        return InputMissing(f"{where}can't read: {error.strerror}", hint="check the path and its permissions")
+    return OutputConflict(f"{where}{error.strerror or error}", hint="check the path and its permissions")
+
+
+def _unreadable(name: Any) -> bool:
+    return isinstance(name, str) and Path(name).exists() and not os.access(name, os.R_OK)
 
 
 def _bug(error: Exception) -> int:
     if process.debug():
-        traceback.print_exc()
-    print(f"error: {type(error).__name__}: {error}", file=sys.stderr)
-    print("  hint: this is a bug in rstar2; run again with RSTAR2_DEBUG=1 for the traceback", file=sys.stderr)
+        say(traceback.format_exc(), end="")
+    say(f"error: {type(error).__name__}: {error}")
+    say("  hint: this is a bug in rstar2; run again with RSTAR2_DEBUG=1 for the traceback")
     return BUG

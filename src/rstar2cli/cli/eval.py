@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 import tempfile
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rstar2cli.cli.options import Model
+from rstar2cli.cli.say import say
 from rstar2cli.cli.stage import Stage, stage
 from rstar2cli.evals.config import EvalConfig
 
@@ -53,6 +53,7 @@ def main(run: Stage[EvalConfig], model: Model, samples: Samples = None, determin
     )
     run.config = dataclasses.replace(run.config, rollout=rollout)
     problems = _problems(run)
+    run.require(problems, "problems")
     digest = checkpoint_digest(resolve_model(model))
     if run.dry_run:
         made = len(problems) * run.config.rollout.samples
@@ -62,7 +63,7 @@ def main(run: Stage[EvalConfig], model: Model, samples: Samples = None, determin
     with run.writer(Score, model=digest) as writer:
         result = _evaluate(run, problems, model, digest, writer)
     if not run.quiet:
-        print(_line(result), file=sys.stderr)
+        say(_line(result))
     run.finish(**result.to_dict())
 
 

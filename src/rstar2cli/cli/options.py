@@ -51,7 +51,7 @@ Resume = Annotated[bool, typer.Option("--resume", help="Go on where an earlier r
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace OUT if it exists.")]
 JsonResult = Annotated[bool, typer.Option("--json", help="Print one JSON result object instead of the path.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no warnings.")]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="More detail on stderr.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Tell progress every second, and each rejected row.")]
 Rejects = Annotated[
     str | None,
     typer.Option("--rejects", metavar="FILE", help="Where rejected rows go (default: beside OUT).", show_default=False),

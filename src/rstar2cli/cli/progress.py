@@ -1,23 +1,30 @@
-"""Progress on stderr: a bar on a terminal, else a line every 30 s; on rank 0 only."""
+"""Progress on stderr: a bar on a terminal, else a line every 30 s; on rank 0 only.
+
+``--verbose`` asks for a line every second on both: a bar would be torn by what else is told.
+"""
 
 from __future__ import annotations
 
 import sys
 import time
 
+from rstar2cli.cli.say import say
 from rstar2cli.core import process
 from rstar2cli.core.progress import Progress, ProgressFn, silent
 
 LINE_EVERY_S = 30.0
+VERBOSE_EVERY_S = 1.0
 BAR_EVERY_S = 0.2
 _BAR_WIDTH = 24
 
 
-def reporter(*, quiet: bool) -> ProgressFn:
+def reporter(*, quiet: bool, verbose: bool = False) -> ProgressFn:
     """The callback for this process and terminal."""
     if quiet or not process.ranks().main:
         return silent
-    return _Bar() if sys.stderr.isatty() else _Lines()
+    if verbose:
+        return _Lines(VERBOSE_EVERY_S)
+    return _Bar() if sys.stderr.isatty() else _Lines(LINE_EVERY_S)
 
 
 def describe(progress: Progress) -> str:
@@ -32,18 +39,19 @@ def _number(value: float | int | str) -> str:
 
 
 class _Lines:
-    """For logs: the first report, one every 30 s, and the last of each task."""
+    """For logs: the first report, one every so many seconds, and the last of each task."""
 
-    def __init__(self) -> None:
+    def __init__(self, every: float) -> None:
+        self._every = every
         self._last: dict[str, float] = {}
 
     def __call__(self, progress: Progress) -> None:
         now = time.monotonic()
         finished = progress.total is not None and progress.done >= progress.total
-        if not finished and now - self._last.get(progress.task, now - LINE_EVERY_S) < LINE_EVERY_S:
+        if not finished and now - self._last.get(progress.task, now - self._every) < self._every:
             return
         self._last[progress.task] = now
-        print(describe(progress), file=sys.stderr, flush=True)
+        say(describe(progress))
 
 
 class _Bar:
@@ -64,4 +72,4 @@ class _Bar:
             full = min(_BAR_WIDTH, _BAR_WIDTH * progress.done // progress.total)
             bar = "█" * full + "░" * (_BAR_WIDTH - full) + " "
         end = "\n" if finished else ""
-        print(f"\r\x1b[2K{bar}{describe(progress)}", end=end, file=sys.stderr, flush=True)
+        say(f"\r\x1b[2K{bar}{describe(progress)}", end=end)

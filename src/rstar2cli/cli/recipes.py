@@ -16,7 +16,7 @@ class Recipe:
     """One experiment."""
 
     name: str
-    """Name of its script without the ending, folders included (`rstar2-14b/stage1`)."""
+    """Name of its script without the ending, folders included (`rstar2-14b`)."""
     script: Path
     """The script."""
     summary: str

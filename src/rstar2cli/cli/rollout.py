@@ -70,6 +70,7 @@ def _problems(run: Stage[RolloutConfig]) -> list[Problem]:
             raise DataError(
                 f"problem id {problem.id!r} occurs twice in the input", hint="ids must be unique: filter with --where"
             )
+    run.require(problems, "problems")
     return list(problems.values())
 
 
@@ -177,16 +178,14 @@ def _reject_long(run: Stage[RolloutConfig], problems: list[Problem], result: Col
     places = {problem.id: place for place, problem in enumerate(problems, start=1)}
     for name in result.too_long:
         reason = f"problem {name}: the prompt is over the limit (max_prompt={run.config.max_prompt})"
-        run.read_rows -= 1  # it was counted when it was read
-        run.reject(Reject(file=" ".join(run.inputs), line=places[name], reason=reason, raw=""))
+        run.reject(Reject(file=" ".join(run.inputs), line=places[name], reason=reason), counted=True)
 
 
-def _figures(result: Collected) -> dict[str, float]:
+def _figures(result: Collected) -> dict[str, float | None]:
     """Numbers for ``--json``, of what this run made."""
-    made = max(1, result.trajectories)
     return {
         "made": result.trajectories,
-        "reward": round(result.correct / made, 4),
+        "reward": None if result.reward is None else round(result.reward, 4),
         "truncated": result.truncated,
         "lost": result.lost,
         "undecided": result.undecided,

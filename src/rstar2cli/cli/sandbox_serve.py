@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,6 +9,7 @@ import typer
 from rstar2cli.cli import options, signals
 from rstar2cli.cli.help import examples
 from rstar2cli.cli.keys import list_keys
+from rstar2cli.cli.say import say
 from rstar2cli.core import config as configuration
 from rstar2cli.core import process
 from rstar2cli.sandbox.config import ServeConfig
@@ -61,7 +61,7 @@ def main(
     def started(address: str, sandbox: LocalSandbox) -> None:
         print(address, flush=True)
         if not quiet:
-            print(_describe(sandbox), file=sys.stderr)
+            say(_describe(sandbox))
 
     with signals.draining():
         serve(config, started)

@@ -44,7 +44,7 @@ def main(run: Stage[SftConfig], model: Model) -> None:
         resume=run.resume,
         overwrite=run.overwrite,
         resolved=run.resolved(),
-        rejects=run.rejected,
+        rejects=() if run.rejects else run.rejected,  # those of --rejects are kept already
         progress=run.progress,
     )
     run.finish(
@@ -59,15 +59,22 @@ def main(run: Stage[SftConfig], model: Model) -> None:
 
 def _examples(run: Stage[SftConfig], model: str) -> list[Example]:
     """The conversations as tokens; stops here, before any training, if too many were rejected."""
+    from rstar2cli.core.errors import DataError
     from rstar2cli.records import Conversation
     from rstar2cli.sft.trainer import prepare
     from rstar2cli.shards.rejects import Reject
 
     def leave_out(conversation: Conversation, reason: str) -> None:
         named = f"conversation {conversation.id}: {reason}"
-        run.rejected.append(Reject(file=" ".join(run.inputs), line=run.read_rows, reason=named))
+        run.reject(Reject(file=" ".join(run.inputs), line=run.read_rows, reason=named), counted=True)
 
-    examples = prepare(run.read(Conversation), model, run.config, leave_out)
+    try:
+        examples = prepare(run.read(Conversation), model, run.config, leave_out)
+    except DataError:
+        run.keep_rejects()
+        run.judge_rejects()  # if rows were refused, these are the reason that nothing is left
+        raise
+    run.keep_rejects()
     run.judge_rejects()
     return examples
 

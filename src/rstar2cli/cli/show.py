@@ -35,7 +35,7 @@ Raw = Annotated[bool, typer.Option("--json", help="Print the record itself as JS
 
 
 @examples(
-    "rstar2 show runs/smoke/sft-eval",
+    "rstar2 show runs/smoke/eval-sft",
     "rstar2 show runs/smoke/rl/rollouts 3 -m runs/smoke/rl --tokens",
     "rstar2 show runs/smoke/conversations --html first.html",
 )

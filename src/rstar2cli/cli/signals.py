@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from types import FrameType
 
+from rstar2cli.cli.say import say_in_handler
 from rstar2cli.core import drain
 
 _EXIT = {signal.SIGINT: 130, signal.SIGTERM: 143}
@@ -18,10 +19,10 @@ _EXIT = {signal.SIGINT: 130, signal.SIGTERM: 143}
 def _handle(number: int, _: FrameType | None) -> None:
     if drain.requested():
         # Nothing may run any more: parts that are not finished have no final name.
-        os.write(2, b"stopped at once\n")
+        say_in_handler("stopped at once")
         os._exit(_EXIT[signal.Signals(number)])
     drain.request(signal.Signals(number).name)
-    os.write(2, b"stopping after the current piece of work; once more to stop at once\n")
+    say_in_handler("stopping after the current piece of work; once more to stop at once")
 
 
 @contextlib.contextmanager

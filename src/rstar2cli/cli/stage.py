@@ -18,18 +18,20 @@ import inspect
 import json
 import sys
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sized
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rstar2cli.cli import options, signals
 from rstar2cli.cli.help import examples as help_examples
 from rstar2cli.cli.keys import list_keys
 from rstar2cli.cli.progress import reporter
+from rstar2cli.cli.say import say
 from rstar2cli.core import config as configuration
-from rstar2cli.core import process
+from rstar2cli.core import drain, process
 from rstar2cli.core.allocator import keep_memory
-from rstar2cli.core.errors import DataError, UsageError
+from rstar2cli.core.errors import DataError, InputMissing, Stopped, UsageError
 from rstar2cli.core.progress import ProgressFn
 
 if TYPE_CHECKING:
@@ -73,12 +75,13 @@ class Stage(Generic[C]):
     rejected: list[Reject] = field(default_factory=list)
     """Rows that could not be used."""
     _judged: int = 0
+    _rejects_file: str | None = None
     _writer: Writer[Any] | None = None
 
     @functools.cached_property
     def progress(self) -> ProgressFn:
         """The callback that rooms report to."""
-        return reporter(quiet=self.quiet)
+        return reporter(quiet=self.quiet, verbose=self.verbose)
 
     def resolved(self) -> dict[str, Any]:
         """Everything needed to run this again, for ``config.json`` and the lineage."""
@@ -92,11 +95,18 @@ class Stage(Generic[C]):
         }
 
     def read(self, cls: type[R]) -> Iterator[R]:
-        """The input records of one kind, filtered and limited; bad rows are kept as rejects."""
+        """The input records of one kind, filtered and limited; bad rows are kept as rejects.
+
+        Raises ``Stopped`` between rows if asked to.
+        """
         from rstar2cli.shards.reader import read_records
 
         def tell(name: str, unknown: str) -> None:
             self.warn(f"{name}: field {unknown!r} is not one of a {cls.kind()}: kept in `extra` (--strict refuses)")
+
+        def refuse(reject: Reject) -> None:
+            self.reject(reject)
+            self._heed_stop()
 
         records = read_records(
             self.inputs,
@@ -104,19 +114,36 @@ class Stage(Generic[C]):
             where=self.where,
             limit=self.limit,
             strict=self.strict,
-            on_reject=self.reject,
+            on_reject=refuse,
             on_unknown=tell,
         )
         for record in records:
             self.read_rows += 1
+            self._heed_stop()
             yield record
 
-    def reject(self, reject: Reject) -> None:
-        """Keep a row that can't be used, with its place and reason."""
-        self.read_rows += 1
+    def _heed_stop(self) -> None:
+        # The stages read everything before they begin: what is there to go on from is of an earlier run.
+        drain.check(f"{self.read_rows} input rows read, nothing begun", resumable=self.resume)
+
+    def reject(self, reject: Reject, *, counted: bool = False) -> None:
+        """Keep a row that can't be used, with its place and reason; ``counted``: it was read as a good one before."""
+        if not counted:
+            self.read_rows += 1
+        if self.verbose:
+            self.warn(str(reject))
         self.rejected.append(reject)
         if self._writer is not None:
             self._writer.reject(reject)
+
+    def require(self, records: Sized, what: str) -> None:
+        """Stop before any work if nothing was read that passes: ``DataError`` past ``--max-rejects``,
+        else ``InputMissing``. ``what`` is the plural of what is missing."""
+        if records:
+            return
+        self.keep_rejects()
+        self.judge_rejects()
+        raise InputMissing(f"{' '.join(self.inputs)}: no {what}", hint="check --where and --limit")
 
     def lineage(self, model: str | None = None) -> Lineage:
         """Where the output comes from, for its footer and manifest."""
@@ -146,6 +173,7 @@ class Stage(Generic[C]):
             **layout,
         ) as writer:
             self._writer = writer
+            self._rejects_file = None if writer.rejects_path is None else str(writer.rejects_path)
             for reject in self.rejected:
                 writer.reject(reject)
             yield writer
@@ -154,7 +182,7 @@ class Stage(Generic[C]):
     def warn(self, message: str) -> None:
         """A line on stderr that is not an error."""
         if not self.quiet and process.ranks().main:
-            print(f"warning: {message}", file=sys.stderr)
+            say(f"warning: {message}")
 
     def plan(self, **rows: Any) -> None:
         """Print what ``--dry-run`` found."""
@@ -181,6 +209,17 @@ class Stage(Generic[C]):
                 print(self.out)
         self.judge_rejects()
 
+    def keep_rejects(self) -> None:
+        """Write the rejected rows to the file of ``--rejects``, if it is given: for stages that read everything
+        before they have an output. Raises what :func:`write_bytes` does."""
+        if self.rejects is None or not self.rejected or self.dry_run or not process.ranks().main:
+            return
+        from rstar2cli.shards.atomic import write_bytes
+        from rstar2cli.shards.rejects import encode_reject
+
+        write_bytes(Path(self.rejects), b"".join(map(encode_reject, self.rejected)))
+        self._rejects_file = self.rejects
+
     def judge_rejects(self) -> None:
         """Warn of rejected rows, or raise ``DataError`` past ``--max-rejects``; each number of them once.
 
@@ -193,9 +232,9 @@ class Stage(Generic[C]):
         first = "\n".join(f"  {r.file}:{r.line}: {r.reason}" for r in self.rejected[:_SHOWN_REJECTS])
         message = f"{len(self.rejected)} of {self.read_rows} input rows rejected; the first:\n{first}"
         if share > self.max_rejects:
+            listed = self._rejects_file or "--rejects FILE lists them all"
             raise DataError(
-                message,
-                hint=f"allow more with --max-rejects {min(1.0, share + 0.005):.2f}, or mend them (rejects.jsonl)",
+                message, hint=f"allow more with --max-rejects {min(1.0, share + 0.005):.2f}, or mend them ({listed})"
             )
         self.warn(message)
 
@@ -239,10 +278,14 @@ def stage(
                 print(list_keys(config))
                 return
             _require(name, inputs, out, {p.name: given[p.name] for p in own if p.default is inspect.Parameter.empty})
-            run = _make(name, config, inputs, out, shared)
+            run = _make(name, config, inputs, out, shared, run_directory)
             keep_memory()
             with signals.draining():
-                function(run, **given)
+                try:
+                    function(run, **given)
+                except Stopped as stop:
+                    stop.resumable = stop.resumable and run.out != "-" and Path(run.out).is_dir()
+                    raise
 
         command.__signature__ = _signature(own, run_directory)  # type: ignore[attr-defined]
         command.__annotations__ = {p.name: p.annotation for p in command.__signature__.parameters.values()}  # type: ignore[attr-defined]
@@ -283,15 +326,21 @@ def _require(name: str, inputs: list[str], out: str | None, required: dict[str, 
         raise UsageError(f"{name}: missing {', '.join(wanted)}", hint=f"see rstar2 {name} --help")
 
 
-def _make(name: str, config: type[Any], inputs: list[str], out: str, shared: dict[str, Any]) -> Stage[Any]:
+def _make(
+    name: str, config: type[Any], inputs: list[str], out: str, shared: dict[str, Any], run_directory: bool
+) -> Stage[Any]:
     layers = []
     if path := shared.pop("config_file"):
         layers.append(configuration.toml_layer(path))
     layers.append(configuration.environment_layer(process.config_environment()))
     layers.append(configuration.set_layer(shared.pop("sets") or []))
+    if shared["quiet"] and shared["verbose"]:
+        raise UsageError("--quiet and --verbose exclude each other")
     if shared["resume"] and shared["overwrite"]:
         raise UsageError("--resume and --overwrite exclude each other")
     json_result = shared.pop("json_result")
+    if run_directory and out == "-":
+        raise UsageError(f"{name} writes a directory, not a stream: -o -", hint="name one: -o runs/NAME")
     if json_result and out == "-":
         raise UsageError("--json and -o - both claim stdout", hint="write to a directory, or leave --json out")
     if out == "-" and shared["resume"]:

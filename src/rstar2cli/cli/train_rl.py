@@ -73,7 +73,7 @@ def main(
         off_policy=off_policy,
         lineage=run.lineage(),
         resolved=run.resolved(),
-        rejects=run.rejected,
+        rejects=() if run.rejects else run.rejected,  # those of --rejects are kept already
     )
     if result.empty:
         run.warn(f"{result.empty} of {result.steps} steps were empty: no group had both right and wrong rollouts")
@@ -84,16 +84,16 @@ def main(
 
 def _problems(run: Stage[TrainRlConfig]) -> list[Problem]:
     """The problems; stops here, before any training, if too many rows were rejected."""
-    from rstar2cli.core.errors import DataError, InputMissing
+    from rstar2cli.core.errors import DataError
     from rstar2cli.records import Problem
 
     problems: dict[str, Problem] = {}
     for problem in run.read(Problem):
         if problems.setdefault(problem.id, problem) is not problem:
             raise DataError(f"problem {problem.id!r} occurs twice in the input", hint="ids must be unique")
+    run.keep_rejects()
     run.judge_rejects()
-    if not problems:
-        raise InputMissing(f"{' '.join(run.inputs)}: no problems", hint="check --where and --limit")
+    run.require(problems, "problems")
     return list(problems.values())
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,6 +10,7 @@ from rstar2cli.cli.help import examples
 from rstar2cli.cli.options import FormatOption, Inputs, Quiet, Strict
 from rstar2cli.cli.output import chosen, emit
 from rstar2cli.cli.progress import reporter
+from rstar2cli.cli.say import say
 from rstar2cli.core.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -56,4 +56,4 @@ def main(
     if report.faults:
         raise DataError(f"{report.faults} faults; {summary}", hint="mend or remove what is listed, then make it again")
     if not quiet:
-        print(summary, file=sys.stderr)
+        say(summary)

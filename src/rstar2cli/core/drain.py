@@ -26,10 +26,13 @@ def requested() -> bool:
     return _requested.is_set()
 
 
-def check(what: str) -> None:
-    """Raise :class:`Stopped` if a stop was asked for; ``what`` says how far the work came."""
+def check(what: str, *, resumable: bool = True) -> None:
+    """Raise :class:`Stopped` if a stop was asked for; ``what`` says how far the work came.
+
+    ``resumable``: whether there is something to go on from.
+    """
     if _requested.is_set():
-        raise Stopped(f"stopped by {_signal_name}: {what}", hint="run the same command with --resume to continue")
+        raise Stopped(f"stopped by {_signal_name}: {what}", resumable=resumable)
 
 
 def reset() -> None:

@@ -58,3 +58,8 @@ class Stopped(RstarError):
     """Stopped part-way but resumable: drained after a signal, or too many losses (exit 7)."""
 
     exit_code = 7
+
+    def __init__(self, message: str, *, hint: str | None = None, resumable: bool = True) -> None:
+        super().__init__(message, hint=hint)
+        self.resumable = resumable
+        """Whether there is something to go on from; a stage says no where its output keeps nothing."""

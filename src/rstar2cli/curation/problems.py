@@ -6,6 +6,8 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
+from rstar2cli.core import drain
+from rstar2cli.core.errors import InputMissing
 from rstar2cli.curation.config import CurateConfig
 from rstar2cli.curation.mapping import to_problem
 from rstar2cli.curation.sources import files, hub, synth
@@ -34,10 +36,11 @@ def read_problems(
 
     ``synth:`` makes as many as the limit asks for (else ``config.count``); with ``where`` it
     looks at up to a hundred times that. Rows that are no problem with a verifiable answer go to
-    ``on_reject``. Raises ``InputMissing``, ``DataError`` or ``UsageError`` for inputs that can't be read.
+    ``on_reject``. Raises ``InputMissing``, ``DataError`` or ``UsageError`` for inputs that can't be read,
+    and at the end ``InputMissing`` if there was no row in any of them; ``Stopped`` between rows if asked to.
     """
     reader = _Reader(config, seed=seed, limit=limit, where=where, strict=strict, on_reject=on_reject)
-    problems: Iterator[Problem] = (problem for name in inputs for problem in reader.read(name))
+    problems = reader.read_all(inputs)
     if where is not None:
         problems = _passing(problems, where)
     return islice(problems, limit)
@@ -77,17 +80,39 @@ class _Reader:
         self._strict = strict
         self._on_reject = on_reject
         self._seen: dict[str, str] = {}
+        self._rows = 0
 
-    def read(self, name: str) -> Iterator[Problem]:
-        """The problems of one input."""
+    def read_all(self, names: Sequence[str]) -> Iterator[Problem]:
+        """The problems of all inputs. Raises ``InputMissing`` at the end if there was no row at all."""
+        for name in names:
+            yield from self._read(name)
+        if not self._rows:
+            raise InputMissing(
+                f"no rows in {', '.join(names)}", hint="the input is empty; check what should have written it"
+            )
+
+    def _read(self, name: str) -> Iterator[Problem]:
         if name.startswith(synth.PREFIX):
-            yield from islice(self._generated(name), self._synth_count)
+            for generated in islice(self._generated(name), self._synth_count):
+                self._count_row()
+                yield generated
             return
-        rows = hub.hub_rows(name) if name.startswith(hub.PREFIX) else files.file_rows(name, self._on_reject)
+        rows = hub.hub_rows(name) if name.startswith(hub.PREFIX) else files.file_rows(name, self._refuse_line)
         for row in rows:
+            self._count_row()
             problem = self._mapped(row)
             if problem is not None:
                 yield problem
+
+    def _refuse_line(self, reject: Reject) -> None:
+        """A line that is no row, but was there."""
+        self._count_row()
+        self._on_reject(reject)
+
+    def _count_row(self) -> None:
+        """Count a row, and heed a stop here too: it may be long until one of them becomes a problem."""
+        self._rows += 1
+        drain.check(f"{self._rows} input rows read")
 
     def _generated(self, name: str) -> Iterator[Problem]:
         config = self._config

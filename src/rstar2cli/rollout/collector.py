@@ -29,6 +29,8 @@ class Collected:
 
     trajectories: int = 0
     """Trajectories made."""
+    rewarded: int = 0
+    """With a reward: neither lost nor undecided."""
     correct: int = 0
     """With reward 1."""
     lost: int = 0
@@ -50,9 +52,16 @@ class Collected:
     too_long: list[str] = field(default_factory=list)
     """Ids of problems whose prompt is too long; they have no trajectories."""
 
+    @property
+    def reward(self) -> float | None:
+        """Share of the rewarded ones that are correct, 0 to 1; null if none has a reward: failures of ours are no
+        wrong answers."""
+        return self.correct / self.rewarded if self.rewarded else None
+
     def add(self, trajectory: Trajectory, deterministic: bool) -> None:
         """Count one."""
         self.trajectories += 1
+        self.rewarded += trajectory.reward is not None
         self.correct += trajectory.reward == 1.0
         self.lost += trajectory.finish == "lost"
         self.undecided += trajectory.finish != "lost" and trajectory.verdict == "undecided"
@@ -145,10 +154,8 @@ class _Tally:
     def _report(self) -> None:
         made = self.result
         seconds = max(1e-9, time.monotonic() - self._begun)
-        info: dict[str, float | int | str] = {
-            "reward": round(made.correct / made.trajectories, 3),
-            "tokens_per_s": round(made.model_tokens / seconds),
-        }
+        info: dict[str, float | int | str] = {} if made.reward is None else {"reward": round(made.reward, 3)}
+        info["tokens_per_s"] = round(made.model_tokens / seconds)
         if made.lost or made.undecided:
             info |= {"lost": made.lost, "undecided": made.undecided}
         done = len(self.done) + made.trajectories

@@ -15,10 +15,15 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 TEMP_MARK = ".tmp-"
 
 
+def disk_full(error: OSError) -> bool:
+    """Whether a write failed for want of room (disk, quota, size of a file)."""
+    return error.errno in _FULL
+
+
 def output_error(name: str | Path, error: OSError) -> RstarError:
     """Our error for a failed write to ``name``."""
     reason = error.strerror or str(error)
-    if error.errno in _FULL:
+    if disk_full(error):
         return EnvironmentMissing(
             f"{name}: can't write: {reason}",
             hint="make room and run the same command with --resume, or write elsewhere",

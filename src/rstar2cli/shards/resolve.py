@@ -38,11 +38,14 @@ class Source:
 def resolve(inputs: Sequence[str]) -> list[Source]:
     """All files behind the inputs, in order.
 
-    Raises :class:`InputMissing` for what does not exist, is empty or was never finished.
+    Raises :class:`InputMissing` for what does not exist, can't be read, is empty or was never finished.
     """
     if list(inputs).count("-") > 1:
         raise InputMissing("-: standard input can be read only once")
-    return [source for name in inputs for source in _one(name)]
+    try:
+        return [source for name in inputs for source in _one(name)]
+    except OSError as error:  # a directory on the way that may not be searched, a name that is too long
+        raise InputMissing(f"{error.filename}: can't read: {error.strerror}") from error
 
 
 def _one(name: str) -> list[Source]:

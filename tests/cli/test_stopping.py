@@ -1,0 +1,123 @@
+"""Stages that stop part-way: what is said then, what is kept, and that a resumed run ends as an undisturbed one."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rstar2cli.cli.app import run
+from rstar2cli.core.errors import Stopped
+from rstar2cli.shards.digest import data_digest
+
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
+
+
+@pytest.fixture
+def stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every curate stops in its first record, for a reason that its room has advice for."""
+
+    def stop(*_: object, **__: object) -> object:
+        raise Stopped("too many are lost", hint="raise max_lost")
+        yield
+
+    monkeypatch.setattr("rstar2cli.curation.run.curate", stop)
+
+
+def test_the_advice_of_the_room_and_the_command_that_resumes_are_both_shown(
+    stopped: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["curate", "synth:", "-o", str(tmp_path / "out"), "--overwrite"]
+    assert run(command) == 7
+    assert capsys.readouterr().err.splitlines() == [
+        "error: too many are lost",
+        "  hint: raise max_lost",
+        f"  hint: resume with: {shlex.join(['rstar2', *command[:-1], '--resume'])}",
+    ]
+
+
+@pytest.mark.parametrize("out", ["-", "{tmp}/out.jsonl", "{tmp}/out.parquet"])
+def test_no_command_resumes_what_keeps_nothing(
+    stopped: None, out: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["curate", "synth:", "-o", out.format(tmp=tmp_path)]) == 7
+    assert capsys.readouterr().err.splitlines() == ["error: too many are lost", "  hint: raise max_lost"]
+
+
+@pytest.mark.parametrize("command", ["sft", "train-rl"])
+def test_a_training_does_not_write_to_stdout(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run([command, "in.jsonl", "-m", "model", "-o", "-"]) == 2
+    assert "writes a directory" in capsys.readouterr().err
+    assert not Path("-").exists()
+
+
+def start(*arguments: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "rstar2cli", *map(str, arguments)],
+        env=ENVIRONMENT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait(command: subprocess.Popen[str], until: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 60
+    while not until() and time.monotonic() < deadline:
+        assert command.poll() is None, "it was to be stopped on the way"
+        time.sleep(0.01)
+
+
+def test_ctrl_c_drains_a_curate_and_the_command_it_shows_ends_as_an_undisturbed_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["curate", "synth:", "--limit", "6000", "-q"]
+    out = tmp_path / "cut"
+    command = start(*arguments, "-o", out)
+    wait(command, lambda: list(out.glob(".part-*")))
+    command.send_signal(signal.SIGINT)
+    shown, errors = command.communicate(timeout=60)
+    assert (command.returncode, shown) == (7, ""), errors
+    assert "once more to stop at once" in errors and "Traceback" not in errors
+    assert not (out / "manifest.json").exists()
+
+    (hint,) = [line for line in errors.splitlines() if "resume with: " in line]
+    again = shlex.split(hint.partition("resume with: ")[2])
+    assert again == ["rstar2", *arguments, "-o", str(out), "--resume"]
+    assert run(again[1:]) == 0
+    assert run([*arguments, "-o", str(tmp_path / "whole")]) == 0
+    assert data_digest([str(out)]) == data_digest([str(tmp_path / "whole")])
+
+
+def test_a_second_ctrl_c_stops_at_once(tmp_path: Path) -> None:
+    """The command waits for its input, which no first Ctrl-C can end."""
+    out = tmp_path / "out"
+    command = start("curate", "-", "-o", out)
+    wait(command, lambda: (out / "config.json").exists())
+    command.send_signal(signal.SIGINT)
+    assert command.stderr is not None
+    assert "once more to stop at once" in command.stderr.readline()
+    command.send_signal(signal.SIGINT)
+    _, errors = command.communicate(timeout=60)
+    assert (command.returncode, errors) == (130, "stopped at once\n")
+
+
+def test_a_stream_whose_reader_goes_ends_quietly() -> None:
+    """As in ``rstar2 curate synth: -o - | head -n 1``."""
+    command = start("curate", "synth:", "--limit", 10**6, "-o", "-", "-q")
+    assert command.stdout is not None and command.stderr is not None
+    assert command.stdout.readline().startswith('{"kind":"problem/1"')
+    command.stdout.close()
+    assert command.wait(60) == 141
+    assert command.stderr.read() == ""

@@ -56,6 +56,8 @@ class Stage(Generic[C]):
     """OUT as given."""
     config: C
     """The resolved configuration."""
+    model: str | None = None
+    """The model as given; null for stages without one."""
     seed: int
     limit: int | None
     where: str | None
@@ -85,6 +87,7 @@ class Stage(Generic[C]):
         return {
             "stage": self.name,
             "inputs": self.inputs,
+            **({"model": self.model} if self.model is not None else {}),
             "seed": self.seed,
             "limit": self.limit,
             "where": self.where,
@@ -240,6 +243,7 @@ def stage(
                 return
             _require(name, inputs, out, {p.name: given[p.name] for p in own if p.default is inspect.Parameter.empty})
             run = _make(name, config, inputs, out, shared)
+            run.model = given.get("model")
             keep_memory()
             with signals.draining():
                 function(run, **given)

@@ -172,7 +172,9 @@ def test_long_prompts_are_rejected_with_their_id(rstar2: Command, model: Path, p
     text = problems.read_text() + json.dumps(long) + "\n"
     done = rstar2("rollout", "-", "-m", model, "-o", tmp_path / "o", *SHORT, "--max-rejects", "0.5", stdin=text)
     assert done.returncode == 0, done.stderr
-    assert "problem long" in (tmp_path / "o" / "rejects.jsonl").read_text()
+    reject = json.loads((tmp_path / "o" / "rejects.jsonl").read_text())
+    assert (reject["file"], reject["line"]) == ("-", 7)
+    assert reject["reason"].startswith("problem long: ")
     refused = rstar2("rollout", "-", "-m", model, "-o", tmp_path / "p", *SHORT, stdin=text)
     assert refused.returncode == 3
 

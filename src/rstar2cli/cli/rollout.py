@@ -139,7 +139,7 @@ def _collect(
     finally:
         sandbox.close()
     _warn(run, result, watch)
-    _reject_long(run, problems, result)
+    _reject_long(run, result)
     return result
 
 
@@ -171,14 +171,11 @@ def _warn(run: Stage[RolloutConfig], result: Collected, watch: _Watch) -> None:
         run.warn(f"{result.clock_dependent} trajectories had a tool outcome that the clock decided: not reproducible")
 
 
-def _reject_long(run: Stage[RolloutConfig], problems: list[Problem], result: Collected) -> None:
-    from rstar2cli.shards.rejects import Reject
-
-    places = {problem.id: place for place, problem in enumerate(problems, start=1)}
+def _reject_long(run: Stage[RolloutConfig], result: Collected) -> None:
     for name in result.too_long:
         reason = f"problem {name}: the prompt is over the limit (max_prompt={run.config.max_prompt})"
         run.read_rows -= 1  # it was counted when it was read
-        run.reject(Reject(file=" ".join(run.inputs), line=places[name], reason=reason, raw=""))
+        run.reject(run.refusal(name, reason))
 
 
 def _figures(result: Collected) -> dict[str, float]:

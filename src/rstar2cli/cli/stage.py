@@ -74,6 +74,8 @@ class Stage(Generic[C]):
     """Input rows seen, the rejected ones included."""
     rejected: list[Reject] = field(default_factory=list)
     """Rows that could not be used."""
+    _places: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """File and line of the records read, by their ids."""
     _judged: int = 0
     _writer: Writer[Any] | None = None
 
@@ -109,10 +111,21 @@ class Stage(Generic[C]):
             strict=self.strict,
             on_reject=self.reject,
             on_unknown=tell,
+            on_place=self._note_place,
         )
         for record in records:
             self.read_rows += 1
             yield record
+
+    def _note_place(self, record: Record, file: str, line: int) -> None:
+        self._places[getattr(record, "id", "")] = file, line
+
+    def refusal(self, record_id: str, reason: str) -> Reject:
+        """A reject for a record that :meth:`read` gave and that can't be used, with the place it came from."""
+        from rstar2cli.shards.rejects import Reject
+
+        file, line = self._places[record_id]
+        return Reject(file=file, line=line, reason=reason)
 
     def reject(self, reject: Reject) -> None:
         """Keep a row that can't be used, with its place and reason."""

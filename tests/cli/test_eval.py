@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -90,6 +91,47 @@ def test_missing_things(problems: str, model: str, tmp_path: Path, capsys: pytes
     assert run(["eval", problems, "-m", model, "-o", out, "--where", "answer = 'none such'"]) == 4
     assert "no problems" in (err := capsys.readouterr().err) and "--where" in err
     assert not Path(out, "config.json").exists()
+
+
+def _files(path: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(path)): file.read_bytes() for file in path.rglob("*") if file.is_file()}
+
+
+def test_a_model_that_cannot_load_touches_nothing(
+    problems: str, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = tmp_path / "broken"
+    shutil.copytree(model, broken)
+    config = json.loads((broken / "config.json").read_text())
+    (broken / "config.json").write_text(json.dumps({**config, "intermediate_size": 64}))
+    out = tmp_path / "out"
+    assert run(["eval", problems, "-m", str(broken), "-o", str(out), *QUICK]) == 3
+    assert not out.exists()
+    assert run(["eval", problems, "-m", model, "-o", str(out), *QUICK]) == 0
+    before = _files(out)
+    assert run(["eval", problems, "-m", str(broken), "-o", str(out), *QUICK, "--overwrite"]) == 3
+    assert _files(out) == before
+    assert run(["eval", problems, "-m", model, "-o", str(out), *QUICK, "--overwrite", "--limit", "2"]) == 0
+    assert len(list(read_records([str(out)], Score))) == 2
+    assert capsys.readouterr().err.count("error:") == 2
+
+
+def test_another_model_or_input_is_refused_on_resume(
+    problems: str, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, flags = tmp_path / "out", ["-o", str(tmp_path / "out"), *QUICK]
+    assert run(["eval", problems, "-m", model, *flags]) == 0
+    init_tiny(tmp_path / "other", seed=9)
+    assert run(["eval", problems, "-m", str(tmp_path / "other"), *flags, "--resume"]) == 5
+    err = capsys.readouterr().err
+    assert "another model" in err and "model_digest" in err and str(tmp_path / "other") in err
+    text = Path(problems).read_text()
+    Path(problems).write_text(text.replace("1+1", "1+2"))
+    assert run(["eval", problems, "-m", model, *flags, "--resume"]) == 5
+    assert f"another input: data.{problems}" in capsys.readouterr().err
+    Path(problems).write_text(text)
+    assert run(["eval", problems, "-m", model, *flags, "--resume"]) == 0
+    assert json.loads((out / "config.json").read_text())["model"] == model
 
 
 def test_a_signal_drains_and_resume_finishes(problems: str, model: str, tmp_path: Path) -> None:

@@ -108,13 +108,17 @@ def test_problems_without_a_family_or_with_another_answer_are_rejected(tmp_path)
     rows = [
         {"question": "q", "answer": "1"},
         json.loads(encode_line(problem)) | {"answer": "5"},
-        json.loads(encode_line(problem)) | {"extra": {"family": "gcd_lcm", "params": {"a": 4}}},
+        json.loads(encode_line(problem)) | {"id": "b", "extra": {"family": "gcd_lcm", "params": {"a": 4}}},
     ]
     path = tmp_path / "raw.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     made, rejects = converse(str(path), duplicates="keep")
     assert made == []
-    assert [r.reason.split(":")[0].split(" of")[0] for r in rejects] == [
+    assert [(r.file, r.line) for r in rejects] == [(str(path), 1), (problem.source, 0), (problem.source, 0)]
+    named = ["problem raw/1: ", f"problem {problem.id}: ", "problem b: "]
+    assert all(r.reason.startswith(name) for r, name in zip(rejects, named, strict=True))
+    reasons = [r.reason.removeprefix(name) for r, name in zip(rejects, named, strict=True)]
+    assert [reason.split(":")[0].split(" of")[0] for reason in reasons] == [
         "not",
         "the answer",
         "extra.params are none",

@@ -99,6 +99,31 @@ def test_rejects_lie_beside_the_output_and_decide_the_exit_code(tmp_path):
     assert rstar2(raw, "-o", tmp_path / "any", "--set", "answer_kind=any").returncode == 0
 
 
+def test_rejects_are_judged_against_all_rows_after_a_resume_too(tmp_path, monkeypatch, capsys):
+    from rstar2cli.cli.app import run
+    from rstar2cli.core import drain
+    from rstar2cli.records.codec import encode_line
+
+    raw = tmp_path / "raw.jsonl"
+    rows = [Problem(id=f"p{n}", source="s", prompt=f"{n}?", answer="1" if n else "1/2") for n in range(6)]
+    raw.write_bytes(b"".join(map(encode_line, rows)))
+    flags = ["curate", str(raw), "-o", str(tmp_path / "out"), "--max-rejects", "0.2"]
+    real, stops = drain.check, iter([False] * 3 + [True])
+
+    def stop_once(what: str) -> None:
+        if next(stops, False):
+            drain.request("SIGINT")
+        real(what)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(drain, "check", stop_once)
+        assert run(flags) == 7
+    drain.reset()
+    capsys.readouterr()
+    assert run([*flags, "--resume"]) == 0
+    assert "1 of 6 input rows rejected" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

@@ -50,6 +50,33 @@ def test_duplicates_can_be_kept_and_are_found_over_several_inputs(jsonl, tmp_pat
     assert len(rejects) == 6
 
 
+def test_files_of_one_name_give_distinct_ids(tmp_path):
+    paths = [tmp_path / "a" / "test.jsonl", tmp_path / "b" / "test.jsonl", tmp_path / "b" / "test.jsonl.gz"]
+    for number, path in enumerate(paths):
+        path.parent.mkdir(exist_ok=True)
+        row = json.dumps({"question": f"What is 1 + {number}?", "answer": str(number + 1)}).encode()
+        path.write_bytes(gzip.compress(row) if path.suffix == ".gz" else row)
+    problems, rejects = read(*map(str, paths))
+    deeper = f"{tmp_path.name}/b/test"
+    assert [(p.id, p.source) for p in problems] == [
+        ("test/1", "test"),
+        ("b/test/1", "b/test"),
+        (f"{deeper}/1", deeper),
+    ]
+    assert rejects == []
+
+
+@pytest.mark.parametrize("duplicates", ["keep", "reject"])
+def test_an_id_names_one_problem(tmp_path, duplicates):
+    path = tmp_path / "raw.jsonl"
+    rows = [{"id": "x", "question": f"What is 1 + {number}?", "answer": str(number + 1)} for number in range(2)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    problems, rejects = read(str(path), duplicates=duplicates)
+    assert [p.id for p in problems] == ["raw/x"]
+    assert rejects == [(2, f"the id 'raw/x' is that of {path}:1 too")]
+    assert [len(found) for found in read(str(path), str(path), duplicates=duplicates)] == [1, 3]
+
+
 def test_lines_that_are_no_objects_are_rejected(tmp_path):
     path = tmp_path / "bad.jsonl"
     path.write_text('{"question": "q", "answer": "1"}\n{"question": \n[1]\n\n"text"\n')

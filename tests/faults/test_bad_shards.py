@@ -214,7 +214,7 @@ def test_a_really_full_disk(tmp_path):
         with pytest.raises(EnvironmentMissing, match=os.strerror(errno.ENOSPC)), new_writer(target / "d") as writer:
             for number in range(500):
                 writer.write(problem(number, noise(number)))
-        assert {path.name for path in (target / "d").iterdir()} == set()
+        assert not (target / "d").exists()
     finally:
         subprocess.run(["umount", str(target)], check=True)
 

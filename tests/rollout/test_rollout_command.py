@@ -84,6 +84,17 @@ def test_the_same_seed_gives_the_same_another_seed_does_not(
     assert digests[0] == digests[1] != digests[2]
 
 
+def test_two_models_are_never_mixed_by_a_resume(rstar2: Command, model: Path, problems: Path, tmp_path: Path) -> None:
+    init_tiny(tmp_path / "other", seed=4, max_length=1024)
+    flags = ["rollout", problems, "-o", tmp_path / "out", "-n", 1, *SHORT]
+    assert rstar2(*flags, "-m", model).returncode == 0
+    (tmp_path / "out" / "manifest.json").unlink()  # as if it had been killed
+    refused = rstar2(*flags, "-m", tmp_path / "other", "--resume")
+    assert refused.returncode == 5
+    assert "was begun with another model: model: " in refused.stderr
+    assert "model_digest: " in refused.stderr
+
+
 @pytest.mark.parametrize("mode", ["deterministic", "normal"])
 def test_killed_and_resumed_it_ends_the_same(
     rstar2: Command, mode: str, model: Path, problems: Path, tmp_path: Path
@@ -162,7 +173,9 @@ def test_long_prompts_are_rejected_with_their_id(rstar2: Command, model: Path, p
     text = problems.read_text() + json.dumps(long) + "\n"
     done = rstar2("rollout", "-", "-m", model, "-o", tmp_path / "o", *SHORT, "--max-rejects", "0.5", stdin=text)
     assert done.returncode == 0, done.stderr
-    assert "problem long" in (tmp_path / "o" / "rejects.jsonl").read_text()
+    reject = json.loads((tmp_path / "o" / "rejects.jsonl").read_text())
+    assert (reject["file"], reject["line"]) == ("-", 7)
+    assert reject["reason"].startswith("problem long: ")
     refused = rstar2("rollout", "-", "-m", model, "-o", tmp_path / "p", *SHORT, stdin=text)
     assert refused.returncode == 3
 

@@ -92,6 +92,18 @@ def test_rejects_go_to_the_file_that_is_named(base, tmp_path, capsys):
     assert not (out / "rejects.jsonl").exists()
 
 
+@pytest.mark.parametrize("where", [[], ["--where", "id != 'c0'"]])
+def test_a_reject_names_the_line_it_came_from(base, tmp_path, where):
+    first = write(tmp_path / "a.jsonl", rows(3))
+    long = {**rows(1, answer="x" * 5000)[0], "id": "long"}
+    second = write(tmp_path / "b.jsonl", [*rows(1), long])
+    out = tmp_path / "run"
+    assert run(["sft", first, second, "-m", base, "-o", str(out), *FAST, "--max-rejects", "0.5", *where]) == 0
+    reject = json.loads((out / "rejects.jsonl").read_text())
+    assert (reject["file"], reject["line"]) == (second, 2)
+    assert reject["reason"].startswith("conversation long: ")
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

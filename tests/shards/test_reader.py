@@ -80,11 +80,21 @@ def test_plain_directories_read_their_data_files_and_no_rejects(tmp_path):
     assert ids(tmp_path) == ["p0", "p1"]
 
 
-def test_a_directory_of_shard_directories_reads_the_complete_ones(tmp_path):
+def test_a_directory_of_shard_directories_is_read_whole_or_not_at_all(tmp_path):
     for step in (2, 1):
         write(tmp_path / f"step-{step:05d}", problems(1, step))
-    (tmp_path / "step-00003").mkdir()
-    (tmp_path / "step-00003" / "part-00000.parquet").write_bytes(b"PAR1")
+    (tmp_path / "notes").mkdir()
+    assert ids(tmp_path) == ["p1", "p2"]
+    third = tmp_path / "step-00003"
+    third.mkdir()
+    for name, data in (("part-00000.parquet", b"PAR1"), (".parts.json", b"{}"), ("config.json", b'{"stage": "eval"}')):
+        (third / name).write_bytes(data)
+        for where in (tmp_path, third, tmp_path / "step-*"):
+            with pytest.raises(InputMissing, match=r"step-00003: no manifest\.json: its writer has not") as caught:
+                ids(where)
+            assert "--resume" in caught.value.hint
+        (third / name).unlink()
+    (third / "config.json").write_text('{"model_type": "qwen3"}')  # a model's
     assert ids(tmp_path) == ["p1", "p2"]
 
 

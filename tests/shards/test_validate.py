@@ -6,7 +6,7 @@ import pytest
 from records_samples import problem
 from shard_helpers import problems, write
 
-from rstar2cli.core.errors import InputMissing
+from rstar2cli.core.errors import DataError, InputMissing
 from rstar2cli.records import Problem
 from rstar2cli.records.codec import encode_line
 from rstar2cli.shards.validate import validate
@@ -38,6 +38,19 @@ def test_every_bad_row_of_every_file(tmp_path):
         "a.jsonl:3: expected string, got 1 at $.answer",
     ]
     assert report.rows == 3
+
+
+@pytest.mark.parametrize("bad", [b"{\n", b"[]\n", b'{"x":1}\n', b'"' + b"x" * (20 << 20) + b'"\n'])
+def test_a_bad_first_row_is_one_fault_among_all(tmp_path, bad):
+    rows = list(map(encode_line, problems(2)))
+    (tmp_path / "a.jsonl").write_bytes(b"\n" + bad + rows[0] + b"{\n" + rows[1])
+    (tmp_path / "b.jsonl").write_bytes(bad)
+    found = []
+    report = validate([str(tmp_path / "b.jsonl"), str(tmp_path / "a.jsonl")], found.append)
+    assert [(fault.file[-7:], fault.line) for fault in found] == [("b.jsonl", 1), ("a.jsonl", 2), ("a.jsonl", 4)]
+    assert (report.record, report.rows) == ("problem/1", 2)
+    with pytest.raises(DataError, match=r"b\.jsonl:1: (not JSON|no \"kind\"|line of more than 16 MiB)"):
+        faults(tmp_path / "b.jsonl")
 
 
 def test_damaged_files_do_not_end_the_search(tmp_path):

@@ -11,7 +11,7 @@ import pytest
 from records_samples import samples, trajectory
 from shard_helpers import LINEAGE, ids, names, problems, write, writer
 
-from rstar2cli.core.errors import OutputConflict, Stopped, UsageError
+from rstar2cli.core.errors import DataError, OutputConflict, Stopped, UsageError
 from rstar2cli.records import Problem, Trajectory
 from rstar2cli.shards.digest import data_digest
 from rstar2cli.shards.lineage import Lineage, code_version, input_digests, make_lineage
@@ -47,7 +47,7 @@ def test_layout_of_a_directory(tmp_path):
     manifest = read_manifest(path)
     assert [part.rows for part in manifest.parts] == [2, 2, 1]
     assert (manifest.rows, manifest.record, manifest.lineage) == (5, "problem/1", LINEAGE)
-    assert read_config(path) == {"a": {"b": 1}}
+    assert read_config(path) == {"a": {"b": 1}, "model_digest": "m", "data": {"in": "0"}}
 
 
 def test_footer_says_kind_lineage_and_digest(tmp_path):
@@ -187,6 +187,63 @@ def test_resume_with_another_configuration_names_the_keys(tmp_path):
     with pytest.raises(OutputConflict, match="holds problem/1 records, not trajectory/1"):
         writer(path, Trajectory, resume=True)
     assert config_differences({"a": 1, "b": 2}, {"b": 2, "c": None}) == ["a: 1 → None"]
+
+
+@pytest.mark.parametrize("out", OUTS)
+@pytest.mark.parametrize(
+    ("other", "named"),
+    [
+        ({"model": "n"}, "another model: model_digest: 'm' → 'n'"),
+        ({"inputs": {"in": "1"}}, r"another input: data\.in: '0' → '1'"),
+        ({"inputs": {"in": "1"}, "model": "n"}, "another input and another model: "),
+    ],
+)
+def test_resume_with_another_model_or_input_is_refused(tmp_path, out, other, named):
+    path = write(tmp_path / out, problems(1))
+    with pytest.raises(OutputConflict, match=named):
+        writer(path, resume=True, lineage=msgspec.structs.replace(LINEAGE, **other))
+    with writer(path, resume=True, lineage=msgspec.structs.replace(LINEAGE, command=["x"])) as open_one:
+        assert open_one.complete
+    with pytest.raises(OutputConflict, match=r"another configuration: a\.b: 1 → 2"):
+        writer(path, resume=True, config={"a": {"b": 2}})
+
+
+def test_a_file_from_elsewhere_is_not_taken_for_a_complete_output(tmp_path):
+    path = write(tmp_path / "a.jsonl", problems(1))
+    (tmp_path / "a.jsonl.config.json").unlink()
+    with pytest.raises(OutputConflict, match=r"a\.jsonl\.config\.json is not beside it"):
+        writer(path, resume=True)
+    write(path, problems(2), overwrite=True)
+    path.write_text("{}\n")
+    for _ in range(2):  # the lock was given back
+        with pytest.raises(DataError, match=r"a\.jsonl:1"):
+            writer(path, resume=True)
+    assert names(tmp_path) == {"a.jsonl", "a.jsonl.config.json"}
+
+
+@pytest.mark.parametrize("out", OUTS)
+def test_overwrite_spares_the_old_until_the_first_record(tmp_path, out):
+    path = write(tmp_path / out, problems(3))
+    reject = Reject(file="in", line=1, reason="bad")
+    before = {name: (tmp_path / name).read_bytes() for name in names(tmp_path) if (tmp_path / name).is_file()}
+    inside = names(path) if path.is_dir() else set()
+    with pytest.raises(RuntimeError), writer(path, overwrite=True) as open_one:
+        open_one.reject(reject)
+        raise RuntimeError("no such model")
+    assert ids(path) == ["p0", "p1", "p2"]
+    assert {name: (tmp_path / name).read_bytes() for name in names(tmp_path) if name in before} == before
+    assert (names(path) if path.is_dir() else set()) == inside
+
+
+@pytest.mark.parametrize("out", OUTS)
+def test_a_start_that_failed_leaves_nothing(tmp_path, out):
+    with pytest.raises(RuntimeError), writer(tmp_path / out) as open_one:
+        open_one.reject(Reject(file="in", line=1, reason="bad"))
+        raise RuntimeError("no such model")
+    with pytest.raises(RuntimeError), writer(tmp_path / out) as open_one:
+        open_one.begin()
+        raise RuntimeError("nothing came of it")
+    assert names(tmp_path) == set()
 
 
 @pytest.mark.parametrize("out", OUTS)

@@ -60,6 +60,7 @@ def main(run: Stage[CurateConfig], as_: As = None) -> None:
             progress=run.progress,
         )
         if not writer.complete:
+            run.read_rows += writer.rows_done  # the rejects among those rows come again, they themselves don't
             for record in records:
                 run.read_rows += 1
                 writer.write(record)

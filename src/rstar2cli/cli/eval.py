@@ -104,7 +104,7 @@ def _evaluate(
             writer,
             directory=run.out if lasting else scratch,
             lineage=run.lineage(digest),
-            resolved={**run.resolved(), "model": digest},
+            resolved=run.resolved(),
             seed=run.seed,
             resume=run.resume and lasting,
             overwrite=run.overwrite and lasting,

@@ -140,7 +140,7 @@ def _collect(
     finally:
         sandbox.close()
     _warn(run, result, watch)
-    _reject_long(run, problems, result)
+    _reject_long(run, result)
     return result
 
 
@@ -172,13 +172,10 @@ def _warn(run: Stage[RolloutConfig], result: Collected, watch: _Watch) -> None:
         run.warn(f"{result.clock_dependent} trajectories had a tool outcome that the clock decided: not reproducible")
 
 
-def _reject_long(run: Stage[RolloutConfig], problems: list[Problem], result: Collected) -> None:
-    from rstar2cli.shards.rejects import Reject
-
-    places = {problem.id: place for place, problem in enumerate(problems, start=1)}
+def _reject_long(run: Stage[RolloutConfig], result: Collected) -> None:
     for name in result.too_long:
         reason = f"problem {name}: the prompt is over the limit (max_prompt={run.config.max_prompt})"
-        run.reject(Reject(file=" ".join(run.inputs), line=places[name], reason=reason), counted=True)
+        run.reject(run.refusal(name, reason), counted=True)
 
 
 def _figures(result: Collected) -> dict[str, float | None]:

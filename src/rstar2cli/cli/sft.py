@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rstar2cli.cli.options import Model
 from rstar2cli.cli.stage import Stage, stage
+from rstar2cli.core.errors import DataError
 from rstar2cli.sft.config import SftConfig
 
 if TYPE_CHECKING:
@@ -59,14 +60,11 @@ def main(run: Stage[SftConfig], model: Model) -> None:
 
 def _examples(run: Stage[SftConfig], model: str) -> list[Example]:
     """The conversations as tokens; stops here, before any training, if too many were rejected."""
-    from rstar2cli.core.errors import DataError
     from rstar2cli.records import Conversation
     from rstar2cli.sft.trainer import prepare
-    from rstar2cli.shards.rejects import Reject
 
     def leave_out(conversation: Conversation, reason: str) -> None:
-        named = f"conversation {conversation.id}: {reason}"
-        run.reject(Reject(file=" ".join(run.inputs), line=run.read_rows, reason=named), counted=True)
+        run.reject(run.refusal(conversation.id, f"conversation {conversation.id}: {reason}"), counted=True)
 
     try:
         examples = prepare(run.read(Conversation), model, run.config, leave_out)

@@ -58,6 +58,8 @@ class Stage(Generic[C]):
     """OUT as given."""
     config: C
     """The resolved configuration."""
+    model: str | None = None
+    """The model as given; null for stages without one."""
     seed: int
     limit: int | None
     where: str | None
@@ -74,6 +76,8 @@ class Stage(Generic[C]):
     """Input rows seen, the rejected ones included."""
     rejected: list[Reject] = field(default_factory=list)
     """Rows that could not be used."""
+    _places: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """File and line of the records read, by their ids."""
     _judged: int = 0
     _rejects_file: str | None = None
     _writer: Writer[Any] | None = None
@@ -88,6 +92,7 @@ class Stage(Generic[C]):
         return {
             "stage": self.name,
             "inputs": self.inputs,
+            **({"model": self.model} if self.model is not None else {}),
             "seed": self.seed,
             "limit": self.limit,
             "where": self.where,
@@ -116,6 +121,7 @@ class Stage(Generic[C]):
             strict=self.strict,
             on_reject=refuse,
             on_unknown=tell,
+            on_place=self._note_place,
         )
         for record in records:
             self.read_rows += 1
@@ -125,6 +131,16 @@ class Stage(Generic[C]):
     def _heed_stop(self) -> None:
         # The stages read everything before they begin: what is there to go on from is of an earlier run.
         drain.check(f"{self.read_rows} input rows read, nothing begun", resumable=self.resume)
+
+    def _note_place(self, record: Record, file: str, line: int) -> None:
+        self._places[getattr(record, "id", "")] = file, line
+
+    def refusal(self, record_id: str, reason: str) -> Reject:
+        """A reject for a record that :meth:`read` gave and that can't be used, with the place it came from."""
+        from rstar2cli.shards.rejects import Reject
+
+        file, line = self._places[record_id]
+        return Reject(file=file, line=line, reason=reason)
 
     def reject(self, reject: Reject, *, counted: bool = False) -> None:
         """Keep a row that can't be used, with its place and reason; ``counted``: it was read as a good one before."""
@@ -279,6 +295,7 @@ def stage(
                 return
             _require(name, inputs, out, {p.name: given[p.name] for p in own if p.default is inspect.Parameter.empty})
             run = _make(name, config, inputs, out, shared, run_directory)
+            run.model = given.get("model")
             keep_memory()
             with signals.draining():
                 try:

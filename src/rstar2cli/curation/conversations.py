@@ -22,7 +22,7 @@ from rstar2cli.records import Conversation, Message, Problem, ToolCall
 from rstar2cli.rollout.tools import CallResult, ToolRunner
 from rstar2cli.rollout.tooltext import outcome_text
 from rstar2cli.sandbox.outcome import CLOCK_DEPENDENT, INFRASTRUCTURE, Outcome, Sandbox
-from rstar2cli.shards.rejects import Reject
+from rstar2cli.shards.rejects import RAW_CHARS, Reject
 
 _CLOSINGS = (
     "It prints {answer}.",
@@ -141,7 +141,15 @@ def _collect(
     try:
         yield future.result()
     except Unusable as error:
-        on_reject(Reject(file=problem.id, line=1, reason=str(error), raw=problem.prompt))
+        on_reject(_refusal(problem, str(error)))
+
+
+def _refusal(problem: Problem, reason: str) -> Reject:
+    """With the row that the problem was mapped from; one that was made, or read as it is, names its source."""
+    file, line = problem.extra.get("file"), problem.extra.get("line")
+    if not isinstance(file, str) or not isinstance(line, int):
+        file, line = problem.source, 0
+    return Reject(file=file, line=line, reason=f"problem {problem.id}: {reason}", raw=problem.prompt[:RAW_CHARS])
 
 
 def _family_of(problem: Problem) -> tuple[Family, Params]:

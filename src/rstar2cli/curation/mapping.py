@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any, cast
 
@@ -17,8 +18,13 @@ _GROUPED = re.compile(r"[+-]?\d{1,3}(,\d{3})+")
 _INTEGER = re.compile(r"[+-]?\d{1,100}")
 
 
-def to_problem(row: Row, fields: FieldsConfig, *, answer_kind: str, strict: bool = False) -> Problem:
-    """The problem in a row: ours (it has a ``kind``) or foreign. Raises ``RowError`` with the reason for a refusal."""
+def to_problem(
+    row: Row, fields: FieldsConfig, *, answer_kind: str, strict: bool = False, source: str | None = None
+) -> Problem:
+    """The problem in a row: ours (it has a ``kind``) or foreign. Raises ``RowError`` with the reason for a refusal.
+
+    ``source``: source of foreign problems, with which their ids begin (default: the file's stem).
+    """
     if isinstance(row.values.get("kind"), str) and "/" in row.values["kind"]:
         check_kind(row.values["kind"], Problem)
         problem, _ = record_from_row(dict(row.values), Problem, strict=strict)
@@ -37,7 +43,7 @@ def to_problem(row: Row, fields: FieldsConfig, *, answer_kind: str, strict: bool
         text, kind = answer.strip(), "expression"
         if not text:
             raise RowError("the answer is empty") from None
-    source = row.file if row.file.startswith("hf:") else _stem(row.file)
+    source = source or next(source_names(row.file))
     return Problem(
         id=_identifier(row, fields, source),
         source=source,
@@ -119,6 +125,19 @@ def _identifier(row: Row, fields: FieldsConfig, source: str) -> str:
     return f"{source}/{row.line}"
 
 
-def _stem(file: str) -> str:
-    """File name without its endings; `stdin` for standard input."""
-    return "stdin" if file == "-" else PurePath(file).name.split(".")[0] or PurePath(file).name
+def source_names(file: str) -> Iterator[str]:
+    """Names for the source of a file's rows, shortest first: its name without endings, then with its directories.
+
+    Standard input is `stdin`, a hub set its own name.
+    """
+    if file == "-" or file.startswith("hf:"):
+        yield "stdin" if file == "-" else file
+        return
+    path = PurePath(file)
+    name = path.name.split(".")[0] or path.name
+    yield name
+    for parent in path.parents:
+        if parent.name:
+            name = f"{parent.name}/{name}"
+            yield name
+    yield file

@@ -9,7 +9,7 @@ from itertools import islice
 from rstar2cli.core import drain
 from rstar2cli.core.errors import InputMissing
 from rstar2cli.curation.config import CurateConfig
-from rstar2cli.curation.mapping import to_problem
+from rstar2cli.curation.mapping import source_names, to_problem
 from rstar2cli.curation.sources import files, hub, synth
 from rstar2cli.curation.sources.rows import Row
 from rstar2cli.curation.synth.generate import canonical
@@ -81,6 +81,8 @@ class _Reader:
         self._on_reject = on_reject
         self._seen: dict[str, str] = {}
         self._rows = 0
+        self._ids: dict[str, str] = {}
+        self._sources: dict[str, str] = {}
 
     def read_all(self, names: Sequence[str]) -> Iterator[Problem]:
         """The problems of all inputs. Raises ``InputMissing`` at the end if there was no row at all."""
@@ -119,25 +121,44 @@ class _Reader:
         for problem in synth.synth_problems(name, families=config.families, seed=self._seed, split=config.split):
             key = _identity(problem)
             if key not in self._seen:
-                self._seen[key] = problem.id
+                self._seen[key] = self._ids[problem.id] = problem.id
                 yield problem
 
     def _mapped(self, row: Row) -> Problem | None:
         config = self._config
         try:
-            problem = to_problem(row, config.fields, answer_kind=config.answer_kind, strict=self._strict)
+            problem = to_problem(
+                row,
+                config.fields,
+                answer_kind=config.answer_kind,
+                strict=self._strict,
+                source=self._source(row.file),
+            )
         except RowError as error:
             self._on_reject(row.rejected(str(error)))
             return None
         if config.split not in ("all", split_side(problem)):
             return None
+        place = f"{row.file}:{row.line}"
         if config.duplicates == "reject":
-            place = f"{row.file}:{row.line}"
-            first = self._seen.setdefault(_identity(problem), place)
-            if first != place:
-                self._on_reject(row.rejected(f"the same problem as {first}"))
+            key = _identity(problem)
+            if key in self._seen:
+                self._on_reject(row.rejected(f"the same problem as {self._seen[key]}"))
                 return None
+            self._seen[key] = place
+        # An id names one problem: rollouts refuse two, and a resume would take the second for done.
+        if problem.id in self._ids:
+            self._on_reject(row.rejected(f"the id {problem.id!r} is that of {self._ids[problem.id]} too"))
+            return None
+        self._ids[problem.id] = place
         return problem
+
+    def _source(self, file: str) -> str:
+        """The shortest name of a file's source that no earlier file has."""
+        for name in source_names(file):
+            if self._sources.setdefault(name, file) == file:
+                return name
+        return file
 
 
 def _identity(problem: Problem) -> str:

@@ -11,7 +11,7 @@ import dataclasses
 import json
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,8 +51,9 @@ class EvalResult:
     """Samples lost to failures of ours; they are among the undecided."""
     resumed: int
     """Samples that an earlier run of the command had made."""
-    seconds: float
-    """Wall time of the sampling in this run of the command, model loading included."""
+    seconds: float | None
+    """Wall time of the sampling, model loading included; null if an earlier run of the command that was stopped
+    made some of the samples: its time is not known."""
 
     def to_dict(self) -> dict[str, Any]:
         """Flat JSON-ready figures; the benchmarks below ``benchmarks``."""
@@ -77,16 +78,22 @@ def run_eval(
     """Sample ``config.rollout.samples`` answers of ``model`` to every problem and write their scores.
 
     ``directory`` gets ``trajectories`` (with ``resume`` only missing ones are made) and
-    ``result.json``. ``resolved`` is the configuration written beside the trajectories; with the
-    model's digest in it another model is refused on resume. Raises ``InputMissing`` without
-    problems, ``DataError`` for ids that occur twice, ``Stopped`` after a signal or too many
-    losses, and what engine, model and writer raise.
+    ``result.json``. ``resolved`` is the configuration written beside the trajectories; another one,
+    or another model or input by ``lineage``, is refused on resume. What ``overwrite`` replaces is there
+    until engine and sandbox are up. Raises ``InputMissing`` without problems, ``DataError`` for ids
+    that occur twice, ``Stopped`` after a signal or too many losses, and what engine, model and writer raise.
     """
     if not problems:
         raise InputMissing("no problems to evaluate on", hint="look at the input with: rstar2 head IN")
     _check_ids(problems)
     begun = time.monotonic()
     kept = str(Path(directory) / "trajectories")
+
+    def begin() -> None:
+        scores.begin()  # first: without a manifest nobody takes old scores for those of the new trajectories
+        (Path(directory) / RESULT).unlink(missing_ok=True)
+        writer.begin()
+
     with open_writer(
         kept,
         Trajectory,
@@ -98,8 +105,11 @@ def run_eval(
     ) as writer:
         resumed = writer.rows_done
         if not writer.complete:
-            _sample(problems, model, config, writer, seed, progress)
-        seconds = _seconds_before(directory) if writer.complete else time.monotonic() - begun
+            _sample(problems, model, config, begin, writer, seed, progress)
+        if writer.complete:
+            seconds = _seconds_before(directory)
+        else:
+            seconds = None if resumed else time.monotonic() - begun
     made = score_all(read_records([kept], Trajectory), problems, config)
     if not scores.complete:
         _write_missing(made, scores)
@@ -125,10 +135,13 @@ def _write_missing(made: Sequence[Score], writer: Writer[Score]) -> None:
         writer.write(score)
 
 
-def _seconds_before(directory: str) -> float:
-    """Wall time that the earlier run of the command recorded; 0 if it was stopped before it could."""
+def _seconds_before(directory: str) -> float | None:
+    """Wall time that the earlier run of the command recorded; null if it was stopped before it could."""
     path = Path(directory) / RESULT
-    return float(json.loads(path.read_text(encoding="utf-8"))["seconds"]) if path.is_file() else 0.0
+    if not path.is_file():
+        return None
+    seconds = json.loads(path.read_text(encoding="utf-8")).get("seconds")
+    return None if seconds is None else float(seconds)
 
 
 def score_all(trajectories: Iterable[Trajectory], problems: Sequence[Problem], config: EvalConfig) -> list[Score]:
@@ -148,7 +161,7 @@ def report(
     scores: Sequence[Score],
     *,
     resumed: int = 0,
-    seconds: float = 0.0,
+    seconds: float | None = None,
     seed: int = 0,
 ) -> EvalResult:
     """The figures of finished scores, together and by benchmark."""
@@ -169,17 +182,19 @@ def _sample(
     problems: Sequence[Problem],
     model: str,
     config: EvalConfig,
+    begin: Callable[[], None],
     writer: Writer[Trajectory],
     seed: int,
     progress: ProgressFn,
 ) -> None:
-    """Make the trajectories that are missing."""
+    """Make the trajectories that are missing; nothing is touched before there is an engine and a sandbox."""
     done = writer.existing("id") if writer.rows_done else set()
     dialogue = Dialogue(load_tokenizer(model), config.rollout.dialogue)
     engine = build_engine(config.rollout.engine, model)
     try:
         sandbox = build_sandbox(config.rollout.sandbox)
         try:
+            begin()
             collect(
                 problems,
                 engine,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,17 +14,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rstar2cli.core.errors import OutputConflict
 from rstar2cli.policy.digest import model_digest
+from rstar2cli.shards.atomic import output_error
 
 _LARGEST_FILE = "5GB"
+_RUST_OS_ERROR = re.compile(r"\(os error (\d+)\)")
 
 
 def save_model(model: Any, tokenizer: Any, path: str | Path, *, dtype: torch.dtype = torch.bfloat16) -> str:
     """Write a checkpoint (safetensors, tokenizer, configuration) over ``path`` in one rename; its digest.
 
-    The weights are stored as ``dtype`` whatever type the model runs in. Raises ``OutputConflict``
-    if the place can't be written.
+    The weights are stored as ``dtype`` whatever type the model runs in. Raises what :func:`replacing` does.
     """
     with replacing(Path(path)) as directory:
         state = {name: tensor.detach().to("cpu", dtype) for name, tensor in model.named_parameters()}
@@ -50,19 +51,35 @@ def replacing(path: Path) -> Iterator[Path]:
     """A temporary directory beside ``path`` that takes its place on leaving without an exception.
 
     Its files are on disk before the rename; an old directory at ``path`` is removed after it.
+    Raises ``EnvironmentMissing`` for a full disk, ``OutputConflict`` for other refusals.
     """
     temporary = path.with_name(f".{path.name}.writing-{os.getpid()}")
     shutil.rmtree(temporary, ignore_errors=True)
     try:
         temporary.mkdir(parents=True)
-    except OSError as error:
-        raise OutputConflict(f"{path}: can't write here: {error.strerror}") from error
-    try:
         yield temporary
         _sync_tree(temporary)
         _swap(temporary, path)
+    except Exception as error:
+        if (refused := _refused(error)) is None:
+            raise
+        raise output_error(path, refused) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _refused(error: Exception) -> OSError | None:
+    """The refusal of the operating system behind an error, or None.
+
+    safetensors and tokenizers write in Rust and raise exceptions of their own (tokenizers a bare ``Exception``)
+    that tell the number in their text alone.
+    """
+    if isinstance(error, OSError):
+        return error
+    if not (match := _RUST_OS_ERROR.search(str(error))):
+        return None
+    number = int(match[1])
+    return OSError(number, os.strerror(number))
 
 
 def _swap(new: Path, path: Path) -> None:

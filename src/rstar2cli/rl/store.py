@@ -41,7 +41,7 @@ class StepStore:
             str(self.rollouts(step, refill)),
             Trajectory,
             lineage=self._lineage,
-            config={"step": step, "refill": refill, "seed": self._seed},
+            config={"stage": "train-rl", "step": step, "refill": refill, "seed": self._seed},
             resume=True,
             rows_per_part=self._rows_per_part,
         )
@@ -53,7 +53,7 @@ class StepStore:
     def write_selections(self, step: int, records: Sequence[Selection]) -> None:
         """Write what was decided about a step's trajectories, over an earlier decision if there is one."""
         path = self._out / SELECTIONS / f"step-{step:05d}"
-        config = {"step": step, "seed": self._seed}
+        config = {"stage": "train-rl", "step": step, "seed": self._seed}
         with open_writer(str(path), Selection, lineage=self._lineage, config=config, overwrite=True) as writer:
             for record in records:
                 writer.write(record)

@@ -31,6 +31,11 @@ def output_error(name: str | Path, error: OSError) -> RstarError:
     return OutputConflict(f"{name}: can't write: {reason}", hint="choose an output that you may write to")
 
 
+def is_temp(name: str) -> bool:
+    """Whether a file name is one of :func:`temp_path`: what a killed process was writing."""
+    return name.startswith(".") and TEMP_MARK in name
+
+
 def temp_path(path: Path) -> Path:
     """A hidden name beside ``path`` that no glob of data files matches."""
     return path.with_name(f".{path.name}{TEMP_MARK}{os.getpid()}")

@@ -7,6 +7,8 @@ rows and digest are those in the file's footer; anything else is removed.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,17 +16,16 @@ from rstar2cli.core.errors import DataError, InputMissing, OutputConflict
 from rstar2cli.records.base import Record
 from rstar2cli.shards import manifest as files
 from rstar2cli.shards import parquet
-from rstar2cli.shards.atomic import TEMP_MARK, output_error, write_bytes
+from rstar2cli.shards.atomic import is_temp, output_error, write_bytes
 from rstar2cli.shards.digest import combine
 from rstar2cli.shards.lineage import Lineage
-from rstar2cli.shards.lock import OutputLock
+from rstar2cli.shards.lock import LOCK, OutputLock, is_leftover
 from rstar2cli.shards.manifest import Journal, Manifest, Part
 from rstar2cli.shards.part import PartFile
 from rstar2cli.shards.reader import read_records
-from rstar2cli.shards.writer import Writer, config_differences, named
+from rstar2cli.shards.writer import Writer, check_resumed
 
 R = TypeVar("R", bound=Record)
-LOCK = ".lock"
 
 
 class DirectoryWriter(Writer[R]):
@@ -49,15 +50,19 @@ class DirectoryWriter(Writer[R]):
         self._loaded: list[Part] = []
         self._replaced: Part | None = None
         self._part: PartFile[R] | None = None
+        self._config = config
+        self._overwrite = overwrite
         if _holds_something(path) and not (resume or overwrite):
             raise _exists(path)
+        self._made = not path.exists()
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise output_error(path, error) from error
         self._lock = OutputLock(path / LOCK, str(path))
         try:
-            self._prepare(config, resume, overwrite)
+            if resume:
+                self._load()
         except BaseException:
             self._release()
             raise
@@ -66,6 +71,7 @@ class DirectoryWriter(Writer[R]):
         """Add a record; ends the part when it is full."""
         if self.complete:
             raise OutputConflict(f"{self._path}: complete, takes no more records", hint="begin anew with --overwrite")
+        self.begin()
         if self._part is None:
             self._part = self._new_part()
         self._part.write(record)
@@ -85,22 +91,14 @@ class DirectoryWriter(Writer[R]):
                 values.update(batch.column(0).to_pylist())
         return values
 
-    def _prepare(self, config: dict[str, Any], resume: bool, overwrite: bool) -> None:
-        if overwrite:
+    def _begin(self) -> None:
+        if self._overwrite:
             self._remove(keep=set())
-        elif resume:
-            self._load(config)
-        if not self.complete:
-            write_bytes(self._path / files.CONFIG, files.encode(config))
+        write_bytes(self._path / files.CONFIG, files.encode(self._config))
 
-    def _load(self, config: dict[str, Any]) -> None:
+    def _load(self) -> None:
         """Take over what an earlier writer finished."""
-        old = files.read_config(self._path)
-        if old is not None and (changed := config_differences(old, config)):
-            raise OutputConflict(
-                f"{self._path}: was begun with another configuration: {named(changed)}",
-                hint="resume with the same configuration, or begin anew with --overwrite",
-            )
+        check_resumed(self._path, files.read_config(self._path), self._config)
         done = files.read_manifest(self._path)
         if done is not None:
             self._check_kind(done.record)
@@ -193,13 +191,16 @@ class DirectoryWriter(Writer[R]):
         finally:
             if self._part is not None:
                 self._part.discard()
-        if not keep and not self._parts and not self.complete and self.n_rejects == 0:
-            # Nothing came of it (a mistyped model, say): the corrected command must not meet an OUT that exists.
+        if self._begun and not keep and not _holds_something(self._path, besides=(files.CONFIG, files.JOURNAL)):
+            # Nothing came of it: the corrected command must not meet an OUT that exists.
             for name in (files.CONFIG, files.JOURNAL):
                 (self._path / name).unlink(missing_ok=True)
 
     def _release(self) -> None:
         self._lock.release()
+        if self._made:
+            with contextlib.suppress(OSError):  # it holds something
+                self._path.rmdir()
 
     def _remove(self, keep: set[str]) -> None:
         """Remove an earlier writer's files; nothing that is not one of them."""
@@ -208,13 +209,13 @@ class DirectoryWriter(Writer[R]):
                 (self._path / name).unlink(missing_ok=True)
         for item in self._path.iterdir():
             part = item.name.startswith("part-") and item.name.endswith(".parquet") and item.name not in keep
-            if part or (item.name.startswith(".") and TEMP_MARK in item.name):
+            if part or is_temp(item.name):
                 item.unlink(missing_ok=True)
 
 
-def _holds_something(path: Path) -> bool:
+def _holds_something(path: Path, besides: Sequence[str] = ()) -> bool:
     if path.is_dir():
-        return any(item.name != LOCK for item in path.iterdir())
+        return any(not is_leftover(item.name) and item.name not in besides for item in path.iterdir())
     return path.exists() or path.is_symlink()
 
 

@@ -9,12 +9,12 @@ import msgspec
 from rstar2cli.core.errors import DataError, InputMissing
 from rstar2cli.records import KINDS, Record
 from rstar2cli.records.codec import NewerVersion, RowError, check_kind
-from rstar2cli.shards.lines import MAX_LINE_BYTES, open_file, stdin_stream
+from rstar2cli.shards.lines import MAX_LINE_BYTES, lines_ahead, open_file, stdin_stream
 from rstar2cli.shards.resolve import Source, resolve
 
 
 def detect(inputs: Sequence[str]) -> type[Record]:
-    """The record kind of the first file that says one.
+    """The record kind of the first row or Parquet file that says one.
 
     Raises :class:`DataError` if it is unknown or newer, :class:`InputMissing` if there are no records.
     """
@@ -24,12 +24,19 @@ def detect(inputs: Sequence[str]) -> type[Record]:
 def detect_sources(sources: Sequence[Source]) -> type[Record]:
     """As :func:`detect`, for files.
 
-    Files are looked at in order; an empty one leaves the question to the next.
+    Files are looked at in order; an empty one, or one whose rows are no records, leaves the question to the next.
     """
+    fault: DataError | None = None
     for source in sources:
-        kind = parquet_kind(source) if source.parquet else _jsonl_kind(source)
+        try:
+            kind = parquet_kind(source) if source.parquet else _jsonl_kind(source)
+        except DataError as error:
+            fault = fault or error
+            continue
         if kind is not None:
             return record_class(kind, str(source.path))
+    if fault is not None:
+        raise fault
     raise InputMissing("no records in " + (", ".join(str(source.path) for source in sources) or "the input"))
 
 
@@ -55,24 +62,31 @@ def parquet_kind(source: Source) -> str | None:
 
 
 def _jsonl_kind(source: Source) -> str | None:
+    """The kind that the first good row says; null for a file without rows. Raises the fault of its first row."""
+    name = str(source.path)
     stream = stdin_stream() if source.stdin else open_file(source.path)
-    while True:
-        line = stream.peek_line(MAX_LINE_BYTES)
-        if line or not stream.peek(1):
-            break
-        stream.read1(1)  # an empty line
-    if not line:
-        return None
+    fault: DataError | None = None
+    for number, line in lines_ahead(stream, name):
+        try:
+            return _line_kind(line, f"{name}:{number}")
+        except DataError as error:
+            fault = fault or error
+    if fault is not None:
+        raise fault
+    return None
+
+
+def _line_kind(line: bytes, where: str) -> str:
+    if len(line) > MAX_LINE_BYTES:
+        raise DataError(f"{where}: line of more than {MAX_LINE_BYTES >> 20} MiB")
     try:
         row = msgspec.json.decode(line)
     except (msgspec.DecodeError, RecursionError):
-        raise DataError(
-            f"{source.path}:1: not JSON", hint="records are JSONL (one JSON object per line) or Parquet"
-        ) from None
+        raise DataError(f"{where}: not JSON", hint="records are JSONL (one JSON object per line) or Parquet") from None
     kind = row.get("kind") if isinstance(row, dict) else None
     if not isinstance(kind, str):
         raise DataError(
-            f'{source.path}:1: no "kind" at the start of the row: not a record',
+            f'{where}: no "kind" at the start of the row: not a record',
             hint="turn foreign data into problem records with: rstar2 curate",
         )
     return kind

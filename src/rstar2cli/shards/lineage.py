@@ -48,7 +48,7 @@ def code_version() -> str:
 def input_digests(inputs: Sequence[str]) -> dict[str, str]:
     """A digest of each input: its data digest for complete shard directories, else of the bytes of its files.
 
-    ``-`` and names like ``synth:`` that are no files are `stream` and `builtin`.
+    ``-`` and names like ``synth:`` that are no files are `stream` and `builtin`; ``NAME:FILE`` is that of FILE.
     """
     from rstar2cli.shards.manifest import read_manifest
     from rstar2cli.shards.resolve import resolve
@@ -60,7 +60,8 @@ def input_digests(inputs: Sequence[str]) -> dict[str, str]:
             continue
         path = Path(name)
         if ":" in name and not path.exists():
-            digests[name] = "builtin"
+            behind = Path(name.partition(":")[2])  # NAME:FILE of a benchmark
+            digests[name] = file_digest([behind]) if behind.is_file() else "builtin"
             continue
         manifest = read_manifest(path) if path.is_dir() else None
         digests[name] = manifest.digest if manifest else file_digest([source.path for source in resolve([name])])

@@ -9,6 +9,7 @@ import gzip
 import sys
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, cast
@@ -17,6 +18,8 @@ from rstar2cli.core.errors import DataError, InputMissing
 
 MAX_LINE_BYTES = 16 << 20
 """Longest line that is read; longer ones are rejected without being held in memory."""
+LOOK_BYTES = 2 * MAX_LINE_BYTES
+"""How far :func:`lines_ahead` looks: past one line that is too long."""
 _BLOCK = 1 << 20
 _HEAD = 4096
 _GZIP, _ZSTD, PARQUET_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
@@ -53,15 +56,6 @@ class PeekStream:
                 break
             self._ahead += block
         return self._ahead[:size]
-
-    def peek_line(self, limit: int) -> bytes:
-        """The next line up to its newline, at most ``limit`` bytes."""
-        size = 4096
-        while True:
-            seen = self.peek(size)
-            if b"\n" in seen or len(seen) < size or size >= limit:
-                return seen.split(b"\n", 1)[0][:limit]
-            size *= 4
 
     def read1(self, size: int = -1, /) -> bytes:
         """What is at hand, at most ``size`` bytes; empty only at the end."""
@@ -124,6 +118,27 @@ def read_lines(stream: PeekStream, name: str) -> Iterator[Line]:
         yield Line(number, bytes(held), dropped)
 
 
+def lines_ahead(stream: PeekStream, name: str) -> Iterator[tuple[int, bytes]]:
+    """Number and text of the lines to come (empty ones left out) without reading past them.
+
+    Looks :data:`LOOK_BYTES` ahead; a line that reaches beyond is the last, cut off there.
+    Raises :class:`DataError` for a damaged or truncated compressed file.
+    """
+    number, start, size = 1, 0, _HEAD
+    while True:
+        with damage_told(name, number):
+            seen = stream.peek(size)
+        while (end := seen.find(b"\n", start)) >= 0:
+            if end > start:
+                yield number, seen[start:end]
+            number, start = number + 1, end + 1
+        if len(seen) < size or size >= LOOK_BYTES:
+            if start < len(seen):
+                yield number, seen[start:]
+            return
+        size = min(4 * size, LOOK_BYTES)
+
+
 def _extend(held: bytearray, dropped: int, more: bytes) -> tuple[bytearray, int]:
     """Add to the line held; past the limit keep its head and count the rest."""
     if dropped:
@@ -136,8 +151,15 @@ def _extend(held: bytearray, dropped: int, more: bytes) -> tuple[bytearray, int]
 
 
 def _next_block(stream: PeekStream, name: str, number: int) -> bytes:
-    try:
+    with damage_told(name, number):
         return stream.read1(_BLOCK)
+
+
+@contextmanager
+def damage_told(name: str, number: int) -> Iterator[None]:
+    """Reading inside the block raises :class:`DataError` with this place for a damaged or truncated file."""
+    try:
+        yield
     except (EOFError, gzip.BadGzipFile, zlib.error, OSError) as error:
         raise DataError(
             f"{name}:{number}: the file is damaged or cut off: {error}", hint="copy or make it again"

@@ -9,7 +9,15 @@ import socket
 from pathlib import Path
 
 from rstar2cli.core.errors import OutputConflict
-from rstar2cli.shards.atomic import output_error
+from rstar2cli.shards.atomic import is_temp, output_error
+
+LOCK = ".lock"
+"""Name of the lock file in a directory; without a writer it means nothing."""
+
+
+def is_leftover(name: str) -> bool:
+    """Whether a file in a directory is nobody's content: what a killed writer leaves before it has begun."""
+    return name == LOCK or is_temp(name)
 
 
 class OutputLock:

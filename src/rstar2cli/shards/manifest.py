@@ -72,7 +72,12 @@ def read_journal(directory: Path) -> Journal | None:
 
 def read_config(directory: Path) -> dict[str, Any] | None:
     """The resolved configuration that an output was made with, or null without one."""
-    return _read(directory / CONFIG, dict)
+    return read_json(directory / CONFIG)
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """A JSON object in a file, or null without the file. Raises :class:`DataError` if it is something else."""
+    return _read(path, dict)
 
 
 def _read(path: Path, kind: type[T]) -> T | None:

@@ -20,6 +20,8 @@ R = TypeVar("R", bound=Record)
 OnReject = Callable[[Reject], None]
 OnUnknown = Callable[[str, str], None]
 """Called with file and field the first time that an unknown field is moved to ``extra``."""
+OnPlace = Callable[[Record, str, int], None]
+"""Called with each good record, its file and its line (JSONL) or row (Parquet), from 1, before the record is given."""
 
 _STREAM_BATCH, _FILE_BATCH = 32, 1024
 """Rows that ``where`` judges at once; few on a stream, so that records flow."""
@@ -34,6 +36,7 @@ def read_records(
     strict: bool = False,
     on_reject: OnReject | None = None,
     on_unknown: OnUnknown | None = None,
+    on_place: OnPlace | None = None,
     empty_ok: bool = False,
 ) -> Iterator[R]:
     """All records of kind ``cls`` behind the inputs, in order, at most ``limit`` that pass ``where``.
@@ -52,6 +55,7 @@ def read_records(
         strict=strict,
         on_reject=on_reject,
         on_unknown=on_unknown,
+        on_place=on_place,
         empty_ok=empty_ok,
     )
 
@@ -65,6 +69,7 @@ def read_sources(
     strict: bool = False,
     on_reject: OnReject | None = None,
     on_unknown: OnUnknown | None = None,
+    on_place: OnPlace | None = None,
     empty_ok: bool = False,
 ) -> Iterator[R]:
     """As :func:`read_records`, for files already resolved."""
@@ -73,7 +78,7 @@ def read_sources(
         from rstar2cli.shards.where import Where
 
         keep = Where(where, cls)
-    rows = _Rows(cls, strict, on_reject, on_unknown)
+    rows = _Rows(cls, strict, on_reject, on_unknown, on_place)
     if limit is not None and keep is None:
         rows.batch = max(1, min(limit, _FILE_BATCH))
     records = _all(rows, sources, keep, empty_ok)
@@ -91,8 +96,16 @@ def _all(rows: _Rows[R], sources: Sequence[Source], where: Where | None, empty_o
 class _Rows(Generic[R]):
     """Reads single files; remembers which unknown fields were told."""
 
-    def __init__(self, cls: type[R], strict: bool, on_reject: OnReject | None, on_unknown: OnUnknown | None) -> None:
+    def __init__(
+        self,
+        cls: type[R],
+        strict: bool,
+        on_reject: OnReject | None,
+        on_unknown: OnUnknown | None,
+        on_place: OnPlace | None,
+    ) -> None:
         self._cls = cls
+        self._on_place = on_place
         self._strict = strict
         self._on_reject = on_reject
         self._on_unknown = on_unknown
@@ -129,6 +142,8 @@ class _Rows(Generic[R]):
                 self._reject(reject_line(name, line.number, str(error), line.data))
                 continue
             self._tell(name, unknown)
+            if self._on_place is not None:
+                self._on_place(record, name, line.number)
             yield record
 
     def _parquet(self, source: Source, where: Where | None) -> Iterator[R]:
@@ -150,6 +165,8 @@ class _Rows(Generic[R]):
                     self._reject(reject_line(name, number + offset + 1, str(error), repr(row).encode()))
                     continue
                 self._tell(name, unknown)
+                if self._on_place is not None:
+                    self._on_place(record, name, number + offset + 1)
                 yield record
             number += batch.num_rows
         if source.rows is not None and number != source.rows:

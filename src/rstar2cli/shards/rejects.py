@@ -14,7 +14,7 @@ class Reject(msgspec.Struct, kw_only=True, frozen=True):
     file: str
     """File it was in; `-` for standard input."""
     line: int
-    """Its line (JSONL) or row (Parquet), from 1."""
+    """Its line (JSONL) or row (Parquet), from 1; 0 for what is in no file or in no line of it."""
     reason: str
     """What is wrong with it."""
     raw: str = ""

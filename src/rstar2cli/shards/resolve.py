@@ -6,6 +6,7 @@ import glob
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -38,7 +39,8 @@ class Source:
 def resolve(inputs: Sequence[str]) -> list[Source]:
     """All files behind the inputs, in order.
 
-    Raises :class:`InputMissing` for what does not exist, can't be read, is empty or was never finished.
+    Raises :class:`InputMissing` for what does not exist, can't be read, is empty or was never finished; a directory
+    of shard directories is unfinished if one of them is.
     """
     if list(inputs).count("-") > 1:
         raise InputMissing("-: standard input can be read only once")
@@ -82,11 +84,13 @@ def _directory(path: Path) -> list[Source]:
     if (path / "run.json").exists():
         return _one(str(path / run_default(path)))
     if unfinished(path):
-        raise InputMissing(
-            f"{path}: no manifest.json: its writer has not finished",
-            hint=f"finish it with --resume, or read what is there: '{path}/part-*.parquet'",
-        )
-    complete = [child for child in sorted(path.iterdir()) if child.is_dir() and read_manifest(child) is not None]
+        raise _unfinished(path)
+    children = [child for child in sorted(path.iterdir()) if child.is_dir()]
+    complete = [child for child in children if read_manifest(child) is not None]
+    for child in children:
+        # Less data than the name stands for must not pass for all of it.
+        if child not in complete and unfinished(child):
+            raise _unfinished(child)
     if complete:
         return [source for child in complete for source in _directory(child)]
     files = [child for child in sorted(path.iterdir()) if _is_data(child.name)]
@@ -109,7 +113,24 @@ def _is_data(name: str) -> bool:
 
 def unfinished(path: Path) -> bool:
     """Whether a directory without a manifest is a shard directory whose writer has not finished."""
-    return (path / JOURNAL).exists() or any(path.glob("part-*.parquet"))
+    if (path / "run.json").exists():
+        return False
+    return (path / JOURNAL).exists() or any(path.glob("part-*.parquet")) or _begun_by_stage(path)
+
+
+def _begun_by_stage(path: Path) -> bool:
+    """Whether its ``config.json`` is one that a stage wrote; models and data sets of others have one too."""
+    try:
+        return "stage" in msgspec.json.decode((path / CONFIG).read_bytes(), type=dict[str, Any])
+    except (OSError, msgspec.DecodeError):
+        return False
+
+
+def _unfinished(path: Path) -> InputMissing:
+    parts = f", or read what is there: '{path}/part-*.parquet'" if any(path.glob("part-*.parquet")) else ""
+    return InputMissing(
+        f"{path}: no manifest.json: its writer has not finished", hint=f"finish it with --resume{parts}"
+    )
 
 
 def _parts(path: Path, manifest: Manifest) -> list[Source]:

@@ -15,9 +15,9 @@ from rstar2cli.records.codec import encode_line
 from rstar2cli.shards.atomic import output_error, replacing, write_bytes
 from rstar2cli.shards.lineage import Lineage
 from rstar2cli.shards.lock import OutputLock
-from rstar2cli.shards.manifest import CONFIG, REJECTS, encode
+from rstar2cli.shards.manifest import CONFIG, REJECTS, encode, read_json
 from rstar2cli.shards.reader import read_records
-from rstar2cli.shards.writer import Writer
+from rstar2cli.shards.writer import Writer, check_resumed
 
 R = TypeVar("R", bound=Record)
 
@@ -27,6 +27,7 @@ class StreamWriter(Writer[R]):
 
     def __init__(self, cls: type[R], rejects: Path | None) -> None:
         super().__init__(cls, rejects)
+        self.begin()  # there is nothing to spare
         self._out = sys.stdout.buffer
 
     def write(self, record: R) -> None:
@@ -65,6 +66,7 @@ class FileWriter(Writer[R]):
         super().__init__(cls, rejects or path.with_name(path.name + "." + REJECTS))
         self._path = path
         self._config = config
+        self._config_path = path.with_name(path.name + "." + CONFIG)
         if path.exists() and not (resume or overwrite):
             raise OutputConflict(f"{path}: exists", hint="keep it with --resume, or replace it with --overwrite")
         try:
@@ -73,12 +75,13 @@ class FileWriter(Writer[R]):
             raise output_error(path, error) from error
         self._lock = OutputLock(path.with_name(f".{path.name}.lock"), str(path))
         self._open = ExitStack()
-        if path.exists() and resume:
-            self.complete = True
-            self.rows = self.rows_done = sum(1 for _ in read_records([str(path)], cls, empty_ok=True))
-            return
         try:
-            self._sink = self._open.enter_context(_sink(path, cls, lineage))
+            if path.exists() and resume:
+                self._check_noted()
+                self.complete = True
+                self.rows = self.rows_done = sum(1 for _ in read_records([str(path)], cls, empty_ok=True))
+            else:
+                self._sink = self._open.enter_context(_sink(path, cls, lineage))
         except BaseException:
             self._lock.release()
             raise
@@ -87,6 +90,7 @@ class FileWriter(Writer[R]):
         """Add a record."""
         if self.complete:
             raise OutputConflict(f"{self._path}: complete, takes no more records", hint="begin anew with --overwrite")
+        self.begin()
         try:
             self._sink.write(record)
         except OSError as error:
@@ -102,11 +106,20 @@ class FileWriter(Writer[R]):
             return set()
         return {getattr(record, field) for record in read_records([str(self._path)], self.cls, empty_ok=True)}
 
+    def _check_noted(self) -> None:
+        noted = read_json(self._config_path)
+        if noted is None:
+            raise OutputConflict(
+                f"{self._path}: {self._config_path.name} is not beside it: what it was made with is not known",
+                hint="replace it with --overwrite, or write elsewhere",
+            )
+        check_resumed(self._path, noted, self._config)
+
     def _complete(self) -> None:
         if self.complete:
             return
         self._open.close()
-        write_bytes(self._path.with_name(self._path.name + "." + CONFIG), encode(self._config))
+        write_bytes(self._config_path, encode(self._config))
 
     def _abandon(self, keep: bool) -> None:
         if not self.complete:

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Generic, Self, TypeVar
 
-from rstar2cli.core.errors import Stopped, UsageError
+from rstar2cli.core.errors import OutputConflict, Stopped, UsageError
 from rstar2cli.records.base import Record
 from rstar2cli.shards.atomic import output_error
 from rstar2cli.shards.lineage import Lineage
@@ -18,6 +18,7 @@ R = TypeVar("R", bound=Record)
 
 ROWS_PER_PART = 16384
 """Default rows of a part."""
+_SHOWN_DIGEST = 16
 FIRST_REJECTS = 3
 """Rejects that are kept for a message when there is no file for them."""
 
@@ -27,6 +28,8 @@ class Writer(abc.ABC, Generic[R]):
 
     Leaving normally completes the output. Leaving by an exception never does: rows
     of finished parts stay for ``--resume``, and after :class:`Stopped` all rows do.
+    Nothing that was there before is touched until :meth:`begin`, which the first record calls: so a
+    command that fails earlier (no such model, no sandbox) leaves OUT as it found it.
     """
 
     rows_done: int = 0
@@ -45,7 +48,20 @@ class Writer(abc.ABC, Generic[R]):
         self.rejects_path = rejects
         """File that they go to; null if they are only counted."""
         self._rejects: BinaryIO | None = None
+        self._waiting: list[Reject] = []
+        self._begun = False
         self._finished = False
+
+    def begin(self) -> None:
+        """Make the output this writer's: remove what ``overwrite`` replaces, note the configuration."""
+        if self._begun:
+            return
+        self._begun = True
+        if not self.complete:
+            self._begin()
+        waiting, self._waiting = self._waiting, []
+        for reject in waiting:
+            self._keep(reject)
 
     @abc.abstractmethod
     def write(self, record: R) -> None:
@@ -59,6 +75,9 @@ class Writer(abc.ABC, Generic[R]):
     def existing(self, field: str) -> set[Any]:
         """Values of a top-level field in the records that ``rows_done`` counts."""
 
+    def _begin(self) -> None:
+        """What :meth:`begin` does to an output that is not complete."""
+
     @abc.abstractmethod
     def _complete(self) -> None:
         """Write what makes the output complete."""
@@ -71,10 +90,16 @@ class Writer(abc.ABC, Generic[R]):
         """Give back locks and open files."""
 
     def reject(self, reject: Reject) -> None:
-        """Keep a refused row."""
+        """Keep a refused row; it is in the file from :meth:`begin` on."""
         self.n_rejects += 1
         if len(self.first_rejects) < FIRST_REJECTS:
             self.first_rejects.append(reject)
+        if self._begun:
+            self._keep(reject)
+        else:
+            self._waiting.append(reject)
+
+    def _keep(self, reject: Reject) -> None:
         if self.rejects_path is None:
             return
         try:
@@ -105,6 +130,7 @@ class Writer(abc.ABC, Generic[R]):
         try:
             if error is None:
                 try:
+                    self.begin()
                     self._complete()
                 except BaseException:
                     self._abandon(keep=False)
@@ -134,13 +160,15 @@ def open_writer(
     beside a file, none for ``-``). ``resume`` continues after the last complete part; a single
     file has no parts, so an unfinished one begins anew and a finished one is complete.
     Raises :class:`OutputConflict` if ``out`` exists (without either flag), is locked, can't be
-    written, or was made with another configuration (``resume``).
+    written, or was made with another configuration, model or input (``resume``): ``config`` and
+    the digests in ``lineage`` are noted beside the output for that.
     """
     if resume and overwrite:
         raise UsageError("--resume and --overwrite exclude each other")
     if rows_per_part < 1:
         raise UsageError(f"--rows-per-part {rows_per_part}: must be at least 1")
     reject_path = Path(rejects) if rejects else None
+    config = {**config, **_digests(lineage)}
     if out == "-":
         from rstar2cli.shards.single import StreamWriter
 
@@ -154,6 +182,13 @@ def open_writer(
     return DirectoryWriter(Path(out), cls, lineage, config, resume, overwrite, rows_per_part, reject_path)
 
 
+def _digests(lineage: Lineage) -> dict[str, Any]:
+    """What the records depend on besides the configuration, short enough to be shown in a message."""
+    model = {"model_digest": lineage.model} if lineage.model else {}
+    inputs = {name: digest[:_SHOWN_DIGEST] for name, digest in lineage.inputs.items()}
+    return {**model, **({"data": inputs} if inputs else {})}
+
+
 def is_file_name(out: str) -> bool:
     """Whether an output name is that of a single file."""
     if out.endswith((".parquet", ".jsonl", ".jsonl.gz", ".jsonl.zst")):
@@ -161,6 +196,25 @@ def is_file_name(out: str) -> bool:
     if out.endswith((".json", ".csv", ".gz", ".zst", ".arrow", ".tsv")):
         raise UsageError(f"{out}: no known ending", hint="a directory, .parquet, .jsonl, .jsonl.gz, .jsonl.zst, or -")
     return False
+
+
+def check_resumed(out: Path, old: dict[str, Any] | None, new: dict[str, Any]) -> None:
+    """Raise :class:`OutputConflict` if an output was begun with another configuration, model or input.
+
+    ``old`` is what was noted beside it; null if nothing was, which says nothing.
+    """
+    if old is None or not (changed := config_differences(old, new)):
+        return
+    what = " and another ".join(sorted({_what_changed(line) for line in changed}))
+    raise OutputConflict(
+        f"{out}: was begun with another {what}: {named(changed)}",
+        hint="resume with what it was begun with, or begin anew with --overwrite",
+    )
+
+
+def _what_changed(difference: str) -> str:
+    top = difference.partition(":")[0].partition(".")[0]
+    return {"model": "model", "model_digest": "model", "inputs": "input", "data": "input"}.get(top, "configuration")
 
 
 def config_differences(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> list[str]:

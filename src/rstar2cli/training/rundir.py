@@ -12,7 +12,7 @@ from typing import Any
 from rstar2cli.core.errors import InputMissing, OutputConflict, UsageError
 from rstar2cli.core.process import ranks
 from rstar2cli.shards.atomic import output_error, write_bytes
-from rstar2cli.shards.lock import OutputLock
+from rstar2cli.shards.lock import LOCK, OutputLock, is_leftover
 from rstar2cli.shards.manifest import REJECTS
 from rstar2cli.shards.rejects import Reject, encode_reject
 
@@ -43,15 +43,17 @@ def open_run(
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise output_error(path, error) from error
-    lock = OutputLock(path / ".lock", str(path))
+    lock = OutputLock(path / LOCK, str(path))
     try:
         if resume:
             _same_run(path, stage, config)
         else:
-            _clear(path)
             mark = {"kind": "run/1", "stage": stage, "run": run_name(path), "default": "metrics.jsonl", "model": MODEL}
-            write_bytes(path / _CONFIG, _json(config))
+            # The mark first: killed anywhere from here on, this is a run directory that --overwrite replaces.
+            # The configuration last: without it, what is there may be a mixture, and no --resume takes it.
             write_bytes(path / _MARK, _json(mark))
+            _clear(path)
+            write_bytes(path / _CONFIG, _json(config))
         yield path
     finally:
         lock.release()
@@ -73,7 +75,7 @@ def check_out(out: str | Path, *, stage: str, resume: bool, overwrite: bool) -> 
     marked = (path / _MARK).exists()
     if resume and not marked:
         raise InputMissing(f"{path}: no run to resume", hint="leave --resume out to start one")
-    if path.exists() and any(path.iterdir()) and not resume:
+    if path.exists() and not resume and not all(is_leftover(child.name) for child in path.iterdir()):
         _refuse_unless(overwrite and marked, path, overwrite)
 
 
@@ -106,9 +108,10 @@ def _refuse_unless(allowed: bool, path: Path, overwrite: bool) -> None:
 
 
 def _clear(path: Path) -> None:
-    (path / _MARK).unlink(missing_ok=True)
+    """Remove all but mark and lock, the configuration before the rest."""
+    (path / _CONFIG).unlink(missing_ok=True)
     for child in path.iterdir():
-        if child.name == ".lock":
+        if child.name in (LOCK, _MARK):
             continue
         if child.is_dir():
             shutil.rmtree(child)
@@ -120,6 +123,11 @@ def _same_run(path: Path, stage: str, config: Mapping[str, Any]) -> None:
     mark = json.loads((path / _MARK).read_text(encoding="utf-8"))
     if mark.get("stage") != stage:
         raise OutputConflict(f"{path}: a run of {mark.get('stage')}, not of {stage}")
+    if not (path / _CONFIG).exists():
+        raise OutputConflict(
+            f"{path}: no {_CONFIG}: the run was stopped while it was being set up",
+            hint="begin anew with --overwrite",
+        )
     before = _flat(json.loads((path / _CONFIG).read_text(encoding="utf-8")))
     now = _flat(json.loads(_json(config)))
     changed = [

@@ -15,7 +15,6 @@ from torch import Tensor
 
 from rstar2cli.core.errors import DataError
 from rstar2cli.policy.checkpoint import replacing
-from rstar2cli.shards.atomic import output_error
 
 _NAME = re.compile(r"step-(\d{5,})")
 
@@ -35,19 +34,17 @@ class TrainState:
 
 
 def save_state(directory: Path, state: TrainState, *, keep: int) -> Path:
-    """Write ``directory/step-NNNNN`` in one rename, then remove all but the newest ``keep``."""
+    """Write ``directory/step-NNNNN`` in one rename, then remove all but the newest ``keep``.
+
+    Raises ``EnvironmentMissing`` for a full disk, ``OutputConflict`` for other refusals.
+    """
     target = directory / f"step-{state.step:05d}"
-    try:
-        with replacing(target) as temporary:
-            save_file(
-                {name: tensor.contiguous() for name, tensor in state.tensors.items()}, temporary / "state.safetensors"
-            )
-            note = {"step": state.step, "base": state.base, "caller": state.caller}
-            (temporary / "state.json").write_text(json.dumps(note, indent=1) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise output_error(target, error) from error
-    except SafetensorError as error:  # its own words for a failed write
-        raise output_error(target, OSError(None, str(error))) from error
+    with replacing(target) as temporary:
+        save_file(
+            {name: tensor.contiguous() for name, tensor in state.tensors.items()}, temporary / "state.safetensors"
+        )
+        note = {"step": state.step, "base": state.base, "caller": state.caller}
+        (temporary / "state.json").write_text(json.dumps(note, indent=1) + "\n", encoding="utf-8")
     for old in _steps(directory)[:-keep]:
         shutil.rmtree(old)
     return target

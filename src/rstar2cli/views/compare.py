@@ -149,7 +149,7 @@ def _config(source: str) -> dict[str, Any]:
         flat = _flatten(_read_json(path / "config.json"))
     manifest = read_manifest(path) if path.is_dir() else None
     if manifest is not None and manifest.lineage.model:
-        flat["model"] = manifest.lineage.model
+        flat["model_digest"] = manifest.lineage.model
     return flat
 
 

@@ -101,6 +101,9 @@ def test_a_stopped_evaluation_goes_on(tmp_path: Path, model: str) -> None:
     assert not (out / "manifest.json").exists()
     result = evaluate(out, model, settings(), resume=True)
     assert result.resumed >= 3
+    assert result.seconds is None  # the stopped run's are not known
+    assert json.loads((out / "result.json").read_text())["seconds"] is None
+    assert evaluate(out, model, settings(), resume=True).seconds is None
     ids = [trajectory.id for trajectory in read_records([str(out / "trajectories")], Trajectory)]
     assert sorted(ids) == sorted(f"eval:0:{i}/{j}" for i in range(5) for j in range(2))
     assert len(list(read_records([str(out)], Score))) == 10

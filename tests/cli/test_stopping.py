@@ -8,13 +8,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rstar2cli.cli.app import run
 from rstar2cli.core.errors import Stopped
+from rstar2cli.curation.run import curate
+from rstar2cli.records import Problem
 from rstar2cli.shards.digest import data_digest
 
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
@@ -22,11 +25,12 @@ ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 
 @pytest.fixture
 def stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every curate stops in its first record, for a reason that its room has advice for."""
+    """Every curate stops after its first record, for a reason that its room has advice for."""
+    original = curate
 
-    def stop(*_: object, **__: object) -> object:
+    def stop(*given: Any, **named: Any) -> Iterator[Problem]:
+        yield next(iter(original(*given, **named)))
         raise Stopped("too many are lost", hint="raise max_lost")
-        yield
 
     monkeypatch.setattr("rstar2cli.curation.run.curate", stop)
 

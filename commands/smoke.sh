@@ -19,7 +19,7 @@ SETTINGS=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/smoke
 # Sizes: problems to learn from by RL, problems to measure on, conversations to imitate,
 # steps and prompts of RL, rollouts of each prompt, problems to look at after SFT.
 FAMILIES=power_mod,divisible_not,multiples_sum,digit_contains,lattice_circle,prime_sum
-SOURCE=synth:$FAMILIES TRAIN=512 HELDOUT=128 CONVERSATIONS=80 STEPS=6 PROMPTS=6 SAMPLES=16 LOOK=8
+SOURCE=synth:$FAMILIES TRAIN=512 HELDOUT=128 CONVERSATIONS=80 STEPS=5 PROMPTS=6 SAMPLES=16 LOOK=8
 if [ -n "${QUICK:-}" ]; then # the easiest family, so that even a very short SFT has some success
   SOURCE=synth:power_mod
   TRAIN=16 HELDOUT=8 CONVERSATIONS=40 STEPS=1 PROMPTS=4 SAMPLES=8 LOOK=4

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -18,12 +20,29 @@ from rstar2cli.sandbox.outcome import Outcome
 
 @pytest.fixture(scope="module", params=["auto", "none"])
 def sandbox(request: pytest.FixtureRequest) -> Iterator[LocalSandbox]:
-    config = SandboxConfig(
-        workers=1, wall_s=1.0, cpu_s=10, memory_mib=256, keep_chars=1000, isolation=request.param, processes=32
+    """Time enough, on a busy machine too, for every other limit to be reached first."""
+    with _box(request.param, wall_s=30) as box:
+        yield box
+
+
+@pytest.fixture(scope="module", params=["auto", "none"])
+def hasty(request: pytest.FixtureRequest) -> Iterator[LocalSandbox]:
+    """For what only the deadline ends."""
+    with _box(request.param, wall_s=1.0) as box:
+        yield box
+
+
+@contextlib.contextmanager
+def _box(isolation: Literal["auto", "none"], *, wall_s: float) -> Iterator[LocalSandbox]:
+    box = LocalSandbox(
+        SandboxConfig(
+            workers=1, wall_s=wall_s, cpu_s=30, memory_mib=256, keep_chars=1000, isolation=isolation, processes=32
+        )
     )
-    box = LocalSandbox(config)
-    yield box
-    box.close()
+    try:
+        yield box
+    finally:
+        box.close()
 
 
 def run(sandbox: LocalSandbox, code: str) -> Outcome:
@@ -45,8 +64,8 @@ def alive(mark: str) -> bool:
     return False
 
 
-def test_an_endless_loop_keeps_its_output(sandbox: LocalSandbox) -> None:
-    outcome = run(sandbox, "print('begun')\nwhile True: pass")
+def test_an_endless_loop_keeps_its_output(hasty: LocalSandbox) -> None:
+    outcome = run(hasty, "print('begun')\nwhile True: pass")
     assert (outcome.kind, outcome.limit, outcome.stdout) == ("timeout", "1 s", "begun\n")
     assert 1.0 <= outcome.seconds < 10
 
@@ -88,22 +107,23 @@ def test_cpu_limit() -> None:
         box.close()
 
 
-def test_ignoring_all_signals_does_not_help(sandbox: LocalSandbox) -> None:
+def test_ignoring_all_signals_does_not_help(hasty: LocalSandbox) -> None:
     code = (
         "import signal\nfor s in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}:\n"
         "    signal.signal(s, signal.SIG_IGN)\nwhile True: pass"
     )
-    assert run(sandbox, code).kind == "timeout"
+    assert run(hasty, code).kind == "timeout"
 
 
 @pytest.mark.parametrize("end", ["", "\ntime.sleep(60)"])
 @pytest.mark.parametrize("double", [False, True])
-def test_orphans_are_killed(sandbox: LocalSandbox, end: str, double: bool) -> None:
+def test_orphans_are_killed(sandbox: LocalSandbox, hasty: LocalSandbox, end: str, double: bool) -> None:
+    box = hasty if end else sandbox
     mark = f"rstar2-orphan-{os.getpid()}-{time.monotonic_ns()}"
     inner = f"os.execvp('sleep', ['{mark}', '1000'])"
     fork = "if os.fork() == 0:\n    os.setsid()\n"
     nested = "    if os.fork(): os._exit(0)\n" if double else ""
-    outcome = run(sandbox, f"import os, time\n{fork}{nested}    {inner}\ntime.sleep(0.2)\nprint('parent'){end}")
+    outcome = run(box, f"import os, time\n{fork}{nested}    {inner}\ntime.sleep(0.2)\nprint('parent'){end}")
     assert outcome.stdout == "parent\n"
     assert outcome.kind == ("timeout" if end else "ok")
     assert not alive(mark)
@@ -112,7 +132,7 @@ def test_orphans_are_killed(sandbox: LocalSandbox, end: str, double: bool) -> No
 def test_an_orphan_holding_stdout_delays_nobody(sandbox: LocalSandbox) -> None:
     outcome = run(sandbox, "import os, time\nif os.fork() == 0:\n    os.setsid(); time.sleep(60)\nprint('done')")
     assert (outcome.kind, outcome.stdout) == ("ok", "done\n")
-    assert outcome.seconds < 1
+    assert outcome.seconds < 10
 
 
 def test_100_mb_of_output(sandbox: LocalSandbox) -> None:
@@ -190,16 +210,14 @@ def test_limits_cannot_be_raised(sandbox: LocalSandbox) -> None:
     assert outcome.kind == "error"
 
 
-def test_stopping_itself_ends_at_the_deadline(sandbox: LocalSandbox) -> None:
-    assert run(sandbox, "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)").kind == "timeout"
+def test_stopping_itself_ends_at_the_deadline(hasty: LocalSandbox) -> None:
+    assert run(hasty, "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)").kind == "timeout"
 
 
-def test_a_fork_bomb_ends_with_its_call(sandbox: LocalSandbox) -> None:
-    if not sandbox.layers:
+def test_a_fork_bomb_ends_with_its_call(hasty: LocalSandbox) -> None:
+    if not hasty.layers:
         pytest.skip("unlimited forks need a namespace to end in")
-    outcome = run(
-        sandbox, "import os, time\nfor _ in range(300):\n    if os.fork() == 0: time.sleep(60)\ntime.sleep(60)"
-    )
+    outcome = run(hasty, "import os, time\nfor _ in range(300):\n    if os.fork() == 0: time.sleep(60)\ntime.sleep(60)")
     assert outcome.kind in ("timeout", "error")
 
 

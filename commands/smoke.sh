@@ -19,10 +19,10 @@ SETTINGS=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/smoke
 # Sizes: problems to learn from by RL, problems to measure on, conversations to imitate,
 # steps and prompts of RL, rollouts of each prompt, problems to look at after SFT.
 FAMILIES=power_mod,divisible_not,multiples_sum,digit_contains,lattice_circle,prime_sum
-SOURCE=synth:$FAMILIES TRAIN=512 HELDOUT=128 CONVERSATIONS=80 STEPS=5 PROMPTS=6 SAMPLES=16 LOOK=8
+SOURCE=synth:$FAMILIES TRAIN=512 HELDOUT=128 CONVERSATIONS=80 BATCH=8 STEPS=5 PROMPTS=6 SAMPLES=16 LOOK=8
 if [ -n "${QUICK:-}" ]; then # the easiest family, so that even a very short SFT has some success
   SOURCE=synth:power_mod
-  TRAIN=16 HELDOUT=8 CONVERSATIONS=40 STEPS=1 PROMPTS=4 SAMPLES=8 LOOK=4
+  TRAIN=16 HELDOUT=4 CONVERSATIONS=28 BATCH=4 STEPS=1 PROMPTS=3 SAMPLES=8 LOOK=2
 fi
 
 say() { printf '\n\033[1m%s\033[0m\n' "$*" >&2; }
@@ -49,7 +49,7 @@ stage curate "$SOURCE" --as conversations --limit "$CONVERSATIONS" --set split=t
 rstar2 show "$RUN/conversations" >&2
 
 say "4. SFT: the model learns how to call the tool and how to answer, not yet how to reason"
-stage sft "$RUN/conversations" -m "$RUN/base" -c "$SETTINGS/sft.toml" -o "$RUN/sft"
+stage sft "$RUN/conversations" -m "$RUN/base" -c "$SETTINGS/sft.toml" --set batch="$BATCH" -o "$RUN/sft"
 
 say "5. Rollouts: what the model does after SFT"
 stage rollout "$RUN/heldout" --limit "$LOOK" -m "$RUN/sft" -c "$SETTINGS/rollout.toml" -o "$RUN/look"

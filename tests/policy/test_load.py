@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from rstar2cli.core.errors import DataError, EnvironmentMissing, InputMissing, OutputConflict, UsageError
-from rstar2cli.policy.checkpoint import named_weights, replacing, save_model
+from rstar2cli.policy.checkpoint import named_weights, replacing_directory, save_model
 from rstar2cli.policy.devices import pick_device, pick_dtype, prepare_for_training
 from rstar2cli.policy.digest import checkpoint_digest, model_digest, weights_digest
 from rstar2cli.policy.load import load_policy, load_tokenizer, resolve_model
@@ -168,7 +168,7 @@ def test_tensors_of_another_shape(copy):
 
 
 def test_a_failed_save_leaves_the_old_model(tiny, copy):
-    with pytest.raises(RuntimeError), replacing(copy) as directory:
+    with pytest.raises(RuntimeError), replacing_directory(copy) as directory:
         (directory / "half").write_text("")
         raise RuntimeError
     assert checkpoint_digest(copy) == checkpoint_digest(tiny)
@@ -177,7 +177,7 @@ def test_a_failed_save_leaves_the_old_model(tiny, copy):
 
 def test_saving_where_nothing_can_be_written(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(OutputConflict, match="can't write"), replacing(tmp_path / "file" / "model"):
+    with pytest.raises(OutputConflict, match="can't write"), replacing_directory(tmp_path / "file" / "model"):
         pass
 
 

@@ -6,25 +6,13 @@ import random
 from pathlib import Path
 
 import pytest
+from rl_digits import DIALOGUE, make_problems  # type: ignore[import-not-found]
 
-from rstar2cli.dialogue.config import DialogueConfig
 from rstar2cli.dialogue.dialogue import conversation_of
-from rstar2cli.engines.config import EngineConfig
 from rstar2cli.policy.tiny import init_tiny
 from rstar2cli.records import Conversation, Message, Problem
-from rstar2cli.rl.config import TrainRlConfig
-from rstar2cli.rollout.config import RolloutConfig
-from rstar2cli.sandbox.config import SandboxConfig
 from rstar2cli.sft.config import SftConfig, SftOptimConfig
 from rstar2cli.sft.trainer import prepare, run_sft
-from rstar2cli.training.config import OptimConfig
-
-DIALOGUE = DialogueConfig(system="short")
-
-
-def make_problems(count: int = 6) -> list[Problem]:
-    """Problems whose answer is always 1 or 2."""
-    return [Problem(id=f"p{n}", source="test", prompt=f"Digit {n}?", answer=str(1 + n % 2)) for n in range(count)]
 
 
 def _conversation(problem: Problem, digit: int) -> Conversation:
@@ -48,24 +36,3 @@ def digit_model(tmp_path_factory: pytest.TempPathFactory) -> str:
     examples = prepare(talks, str(place / "random"), config, lambda one, why: pytest.fail(f"{one.id}: {why}"))
     run_sft(examples, str(place / "random"), str(place / "sft"), config)
     return str(Path(place / "sft" / "model"))
-
-
-def make_config(**changes: object) -> TrainRlConfig:
-    """Two small steps in float32."""
-    rollout = RolloutConfig(
-        max_turns=2,
-        max_response=60,
-        deterministic=True,
-        wave=8,
-        engine=EngineConfig(device="cpu", dtype="float32", max_running=8),
-        sandbox=SandboxConfig(workers=1),
-        dialogue=DIALOGUE,
-    )
-    values: dict[str, object] = {
-        "steps": 2,
-        "prompts_per_step": 2,
-        "samples": 8,
-        "optim": OptimConfig(lr=1e-3, device="cpu", dtype="float32"),
-        "rollout": rollout,
-    }
-    return TrainRlConfig(**{**values, **changes})  # type: ignore[arg-type]

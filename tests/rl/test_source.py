@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 
 import pytest
-from conftest import make_config, make_problems  # type: ignore[import-not-found]
+from rl_digits import make_config, make_problems  # type: ignore[import-not-found]
 from test_selection import one  # type: ignore[import-not-found]
 
 from rstar2cli.core.errors import DataError, InputMissing

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import make_problems  # type: ignore[import-not-found]
+from rl_digits import make_problems  # type: ignore[import-not-found]
 
 from rstar2cli.records.codec import encode_line
 

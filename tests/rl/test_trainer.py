@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import make_config, make_problems  # type: ignore[import-not-found]
+from rl_digits import make_config, make_problems  # type: ignore[import-not-found]
 
 from rstar2cli.core import drain
 from rstar2cli.core.errors import DataError, OutputConflict, Stopped, UsageError
@@ -95,7 +95,7 @@ def test_micro_batches_change_nothing_but_rounding(reference: Path, digit_model:
 SCRIPT = """
 import os, signal, sys
 sys.path.insert(0, {here!r})
-from conftest import make_config, make_problems
+from rl_digits import make_config, make_problems
 from rstar2cli.rl import trainer
 model, out, when = sys.argv[1:]
 def die(report):

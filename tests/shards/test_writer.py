@@ -294,7 +294,7 @@ def test_rejects_of_a_stream_go_where_asked(tmp_path, capfdbinary, monkeypatch):
     with writer("-") as open_one:
         for number in range(5):
             open_one.reject(Reject(file="-", line=number, reason="bad"))
-        assert (open_one.n_rejects, [reject.line for reject in open_one.first_rejects]) == (5, [0, 1, 2])
+        assert open_one.n_rejects == 5
 
 
 def test_compressed_jsonl_has_no_time_in_it(tmp_path):

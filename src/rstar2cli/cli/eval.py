@@ -54,12 +54,10 @@ def main(run: Stage[EvalConfig], model: Model, samples: Samples = None, determin
     run.config = dataclasses.replace(run.config, rollout=rollout)
     problems = _problems(run)
     run.require(problems, "problems")
-    digest = checkpoint_digest(resolve_model(model))
     if run.dry_run:
-        made = len(problems) * run.config.rollout.samples
-        most = made * run.config.rollout.max_response
-        run.plan(model=f"{model} ({digest})", problems=len(problems), trajectories=made, most_tokens=most)
+        _plan(run, problems, model)
         return
+    digest = checkpoint_digest(resolve_model(model))
     with run.writer(Score, model=digest) as writer:
         result = _evaluate(run, problems, model, digest, writer)
     if not run.quiet:
@@ -87,6 +85,32 @@ def _problems(run: Stage[EvalConfig]) -> list[Problem]:
 
         problems = Where(run.where, Problem).records(problems)
     return problems[: run.limit]
+
+
+def _plan(run: Stage[EvalConfig], problems: list[Problem], model: str) -> None:
+    from rstar2cli.dialogue.dialogue import Dialogue
+    from rstar2cli.engines.check import check_engine
+    from rstar2cli.policy.describe import describe_model
+    from rstar2cli.policy.load import load_tokenizer
+
+    config = run.config.rollout
+    found = describe_model(model)
+    dialogue = Dialogue(load_tokenizer(model), config.dialogue)
+    longest = max(len(dialogue.problem_prompt(problem)) for problem in problems)
+    made = len(problems) * config.samples
+    run.plan(
+        model=f"{found['path']} ({found['parameters'] / 1e6:.1f} M parameters, digest {found['digest']})",
+        problems=len(problems),
+        trajectories=made,
+        most_tokens=made * config.max_response,
+        **check_engine(
+            config.engine,
+            found,
+            longest=longest + config.max_response,
+            rows=made,
+            deterministic=config.deterministic,
+        ),
+    )
 
 
 def _evaluate(

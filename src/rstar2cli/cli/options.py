@@ -60,6 +60,16 @@ MaxRejects = Annotated[
     float,
     typer.Option("--max-rejects", min=0.0, max=1.0, help="Share of rejected rows up to which the exit code is 0."),
 ]
+RowsPerPart = Annotated[
+    int | None,
+    typer.Option(
+        "--rows-per-part",
+        min=1,
+        metavar="N",
+        help="Rows of a part of OUT (default: the stage's own).",
+        show_default=False,
+    ),
+]
 Strict = Annotated[bool, typer.Option("--strict", help="Unknown fields of input rows are errors.")]
 Keys = Annotated[bool, typer.Option("--keys", help="List every configuration key with its default, and stop.")]
 FormatOption = Annotated[

@@ -65,7 +65,7 @@ def _problems(run: Stage[RolloutConfig]) -> list[Problem]:
     from rstar2cli.records import Problem
 
     problems: dict[str, Problem] = {}
-    for problem in run.read(Problem):
+    for problem in run.read(Problem, keep_places=True):
         if problems.setdefault(problem.id, problem) is not problem:
             raise DataError(
                 f"problem id {problem.id!r} occurs twice in the input", hint="ids must be unique: filter with --where"
@@ -76,20 +76,30 @@ def _problems(run: Stage[RolloutConfig]) -> list[Problem]:
 
 def _plan(run: Stage[RolloutConfig], problems: list[Problem], model: str) -> None:
     from rstar2cli.dialogue.dialogue import Dialogue
-    from rstar2cli.policy.load import load_tokenizer, resolve_model
+    from rstar2cli.engines.check import check_engine
+    from rstar2cli.policy.describe import describe_model
+    from rstar2cli.policy.load import load_tokenizer
     from rstar2cli.rollout.jobs import make_jobs
 
+    found = describe_model(model)
     jobs = make_jobs(problems, run.config, run.seed)
     dialogue = Dialogue(load_tokenizer(model), run.config.dialogue)
     longest = max((len(dialogue.problem_prompt(problem)) for problem in problems), default=0)
     run.plan(
         inputs=run.inputs,
         out=run.out,
-        model=str(resolve_model(model)),
+        model=f"{found['path']} ({found['parameters'] / 1e6:.1f} M parameters, digest {found['digest']})",
         problems=len(problems),
         trajectories=len(jobs),
         longest_prompt=longest,
         tokens_per_trajectory=longest + run.config.max_response,
+        **check_engine(
+            run.config.engine,
+            found,
+            longest=longest + run.config.max_response,
+            rows=len(jobs),
+            deterministic=run.config.deterministic,
+        ),
     )
 
 

@@ -67,7 +67,7 @@ def _examples(run: Stage[SftConfig], model: str) -> list[Example]:
         run.reject(run.refusal(conversation.id, f"conversation {conversation.id}: {reason}"), counted=True)
 
     try:
-        examples = prepare(run.read(Conversation), model, run.config, leave_out)
+        examples = prepare(run.read(Conversation, keep_places=True), model, run.config, leave_out)
     except DataError:
         run.keep_rejects()
         run.judge_rejects()  # if rows were refused, these are the reason that nothing is left

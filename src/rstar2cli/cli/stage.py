@@ -72,6 +72,7 @@ class Stage(Generic[C]):
     rejects: str | None
     max_rejects: float
     strict: bool
+    rows_per_part: int | None = None
     read_rows: int = 0
     """Input rows seen, the rejected ones included."""
     rejected: list[Reject] = field(default_factory=list)
@@ -99,10 +100,11 @@ class Stage(Generic[C]):
             "config": configuration.to_dict(self.config),
         }
 
-    def read(self, cls: type[R]) -> Iterator[R]:
+    def read(self, cls: type[R], *, keep_places: bool = False) -> Iterator[R]:
         """The input records of one kind, filtered and limited; bad rows are kept as rejects.
 
-        Raises ``Stopped`` between rows if asked to.
+        ``keep_places`` remembers where each record came from, for :meth:`refusal`. Raises ``Stopped`` between
+        rows if asked to.
         """
         from rstar2cli.shards.reader import read_records
 
@@ -121,7 +123,7 @@ class Stage(Generic[C]):
             strict=self.strict,
             on_reject=refuse,
             on_unknown=tell,
-            on_place=self._note_place,
+            on_place=self._note_place if keep_places else None,
         )
         for record in records:
             self.read_rows += 1
@@ -136,7 +138,7 @@ class Stage(Generic[C]):
         self._places[getattr(record, "id", "")] = file, line
 
     def refusal(self, record_id: str, reason: str) -> Reject:
-        """A reject for a record that :meth:`read` gave and that can't be used, with the place it came from."""
+        """A reject for a record that :meth:`read` gave (``keep_places``) and that can't be used, with its place."""
         from rstar2cli.shards.rejects import Reject
 
         file, line = self._places[record_id]
@@ -174,9 +176,14 @@ class Stage(Generic[C]):
         )
 
     @contextlib.contextmanager
-    def writer(self, cls: type[Record], *, model: str | None = None, **layout: Any) -> Iterator[Writer[Any]]:
-        """The output as a shard writer; rejects seen so far and later go beside it."""
-        from rstar2cli.shards.writer import open_writer
+    def writer(
+        self, cls: type[Record], *, model: str | None = None, rows_per_part: int | None = None
+    ) -> Iterator[Writer[Any]]:
+        """The output as a shard writer; rejects seen so far and later go beside it.
+
+        ``rows_per_part``: the stage's own default, which the option of that name replaces.
+        """
+        from rstar2cli.shards.writer import ROWS_PER_PART, open_writer
 
         with open_writer(
             self.out,
@@ -186,7 +193,7 @@ class Stage(Generic[C]):
             resume=self.resume,
             overwrite=self.overwrite,
             rejects=self.rejects,
-            **layout,
+            rows_per_part=self.rows_per_part or rows_per_part or ROWS_PER_PART,
         ) as writer:
             self._writer = writer
             self._rejects_file = None if writer.rejects_path is None else str(writer.rejects_path)
@@ -272,6 +279,8 @@ _SHARED: dict[str, Any] = {
     "max_rejects": (options.MaxRejects, 0.01),
     "strict": (options.Strict, False),
 }
+_OF_SHARDS: dict[str, Any] = {"rows_per_part": (options.RowsPerPart, None)}
+"""Options of the stages whose OUT is one directory of parts (or a file, or a stream, which have none)."""
 
 
 def stage(
@@ -288,7 +297,7 @@ def stage(
 
         @functools.wraps(function)
         def command(**given: Any) -> None:
-            shared = {key: given.pop(key) for key in _SHARED}
+            shared = {key: given.pop(key) for key in _shared(run_directory)}
             inputs, out = given.pop("inputs") or [], given.pop("out")
             if shared.pop("keys"):
                 print(list_keys(config))
@@ -326,9 +335,13 @@ def _signature(own: list[inspect.Parameter], run_directory: bool) -> inspect.Sig
         annotation = _optional(parameter.annotation) if required else parameter.annotation
         default = None if required else parameter.default
         parameters.append(parameter.replace(kind=keyword, annotation=annotation, default=default))
-    for key, (annotation, default) in _SHARED.items():
+    for key, (annotation, default) in _shared(run_directory).items():
         parameters.append(inspect.Parameter(key, keyword, annotation=annotation, default=default))
     return inspect.Signature(parameters)
+
+
+def _shared(run_directory: bool) -> dict[str, Any]:
+    return _SHARED if run_directory else _SHARED | _OF_SHARDS
 
 
 def _optional(annotation: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -56,7 +57,7 @@ def main(
     check_out(run.out, stage=run.name, resume=run.resume, overwrite=run.overwrite)
     problems = _problems(run)
     if run.dry_run:
-        _plan(run, problems, model, rollouts or [])
+        _plan(run, problems, model, rollouts or [], off_policy=off_policy)
         return
     from rstar2cli.rl.trainer import train_rl
 
@@ -97,23 +98,42 @@ def _problems(run: Stage[TrainRlConfig]) -> list[Problem]:
     return list(problems.values())
 
 
-def _plan(run: Stage[TrainRlConfig], problems: list[Problem], model: str, rollouts: list[str]) -> None:
+def _plan(
+    run: Stage[TrainRlConfig], problems: list[Problem], model: str, rollouts: list[str], *, off_policy: bool
+) -> None:
     from rstar2cli.dialogue.dialogue import Dialogue
+    from rstar2cli.engines.check import check_engine
     from rstar2cli.policy.describe import describe_model
     from rstar2cli.policy.load import load_tokenizer
+    from rstar2cli.rl.source import StoredRollouts
 
     config = run.config
     found: dict[str, Any] = describe_model(model)
     dialogue = Dialogue(load_tokenizer(model), config.rollout.dialogue)
     longest = max(len(dialogue.problem_prompt(problem)) for problem in problems)
     per_step = config.prompts_per_step * config.samples
+    training = f"{found['parameters'] * 18 / 2**30:.1f} GiB for weights, gradients and AdamW, activations aside"
+    if rollouts:
+        stored = StoredRollouts(rollouts, off_policy=off_policy)
+        steps = next(step for step in itertools.count(1) if not stored.has(step)) - 1
+        made = f"those of {steps} steps in {' '.join(rollouts)}"
+        engine = {"memory": training}
+    else:
+        made = f"{per_step} a step, {config.steps * per_step} in all"
+        engine = check_engine(
+            config.rollout.engine,
+            found,
+            longest=longest + config.rollout.max_response,
+            rows=per_step,
+            deterministic=config.rollout.deterministic,
+        )
+        engine["memory"] = f"{training}; the engine: {engine['memory']}"
     run.plan(
         model=f"{found['path']} ({found['parameters'] / 1e6:.1f} M parameters, digest {found['digest']})",
         problems=len(problems),
-        rollouts=" ".join(rollouts) or f"{per_step} a step, {config.steps * per_step} in all",
+        rollouts=made,
         passes=f"{config.steps * config.prompts_per_step / len(problems):.2f} over the problems",
         tokens=f"at most {longest} + {config.rollout.max_response} a rollout",
         steps=config.steps,
-        memory=f"{found['parameters'] * 18 / 2**30:.1f} GiB for weights, gradients and AdamW; "
-        "the engine's weights and cache, and activations, aside",
+        **engine,
     )

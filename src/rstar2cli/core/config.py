@@ -37,7 +37,7 @@ def toml_layer(path: str) -> Layer:
     except OSError as error:
         raise InputMissing(f"{path}: can't read configuration: {error.strerror}") from error
     try:
-        return Layer(origin=path, values=_flatten(tomllib.loads(text)))
+        return Layer(origin=path, values=flatten(tomllib.loads(text)))
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: not valid TOML: {error}") from error
 
@@ -128,11 +128,12 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested tables as dotted keys."""
     flat: dict[str, Any] = {}
     for key, value in table.items():
         if isinstance(value, dict):
-            flat.update(_flatten(value, f"{prefix}{key}."))
+            flat.update(flatten(value, f"{prefix}{key}."))
         else:
             flat[prefix + key] = value
     return flat

@@ -99,7 +99,7 @@ class _Reader:
                 self._count_row()
                 yield generated
             return
-        rows = hub.hub_rows(name) if name.startswith(hub.PREFIX) else files.file_rows(name, self._refuse_line)
+        rows = hub.rows(name) if name.startswith(hub.PREFIX) else files.file_rows(name, self._refuse_line)
         for row in rows:
             self._count_row()
             problem = self._mapped(row)

@@ -24,6 +24,12 @@ from rstar2cli.engines.config import EngineConfig
 _CONNECT_S = 10.0
 _TRIES = 4
 _FIRST_PAUSE_S = 0.5
+_PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""What a server, or a proxy before it, says when it may serve the same request later."""
+
+
+class _Busy(Exception):
+    """A server that could not serve a request now."""
 
 
 @dataclass(kw_only=True)
@@ -117,7 +123,7 @@ class HttpEngine:
             server = self._choose(need, failed)
             try:
                 return self._ask(server, request)
-            except httpx.TransportError as error:
+            except (httpx.TransportError, _Busy) as error:
                 if self._closed:
                     raise CancelledError from error
                 failed.append(server.address)
@@ -162,6 +168,8 @@ class HttpEngine:
 
     def _post(self, address: str, body: dict[str, Any]) -> Any:
         answer = self._client.post(address, json=body)
+        if answer.status_code in _PASSING:
+            raise _Busy(f"status {answer.status_code}: {answer.text[:300]}")
         if answer.status_code >= 400:
             raise DataError(f"{address}: status {answer.status_code}: {answer.text[:300]}")
         return answer.json()
@@ -177,7 +185,11 @@ class HttpEngine:
             raise EnvironmentMissing(f"{address}: not a vLLM server that answers: {error}") from error
         # The likeliest token alone is left, so its processed log-prob is 0; its raw one is not.
         probe = Request(prompt_ids=[1], max_tokens=1, stop_ids=[], seed=0, sampling=Sampling(top_k=1))
-        if abs(self._ask(server, probe).logprobs[0]) > 1e-4:
+        try:
+            (logprob,) = self._ask(server, probe).logprobs
+        except (httpx.TransportError, _Busy) as error:
+            raise EnvironmentMissing(f"{address}: lists its model but does not generate: {error}") from error
+        if abs(logprob) > 1e-4:
             raise EnvironmentMissing(
                 f"{address}: gives raw log-probs, not those of the distribution that it samples from",
                 hint="start it with: vllm serve MODEL --logprobs-mode processed_logprobs",

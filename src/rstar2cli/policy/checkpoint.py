@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from rstar2cli.policy.digest import model_digest
-from rstar2cli.shards.atomic import output_error
+from rstar2cli.shards.atomic import output_error, sync_directory
 
 _LARGEST_FILE = "5GB"
 _RUST_OS_ERROR = re.compile(r"\(os error (\d+)\)")
@@ -24,9 +24,9 @@ _RUST_OS_ERROR = re.compile(r"\(os error (\d+)\)")
 def save_model(model: Any, tokenizer: Any, path: str | Path, *, dtype: torch.dtype = torch.bfloat16) -> str:
     """Write a checkpoint (safetensors, tokenizer, configuration) over ``path`` in one rename; its digest.
 
-    The weights are stored as ``dtype`` whatever type the model runs in. Raises what :func:`replacing` does.
+    The weights are stored as ``dtype`` whatever type the model runs in. Raises what :func:`replacing_directory` does.
     """
-    with replacing(Path(path)) as directory:
+    with replacing_directory(Path(path)) as directory:
         state = {name: tensor.detach().to("cpu", dtype) for name, tensor in model.named_parameters()}
         buffers = {name: tensor for name, tensor in model.state_dict().items() if name in dict(model.named_buffers())}
         model.save_pretrained(directory, state_dict={**state, **buffers}, max_shard_size=_LARGEST_FILE)
@@ -47,7 +47,7 @@ def named_weights(model: Any, *, explicit_head: bool = False) -> Iterator[tuple[
 
 
 @contextlib.contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replacing_directory(path: Path) -> Iterator[Path]:
     """A temporary directory beside ``path`` that takes its place on leaving without an exception.
 
     Its files are on disk before the rename; an old directory at ``path`` is removed after it.
@@ -87,7 +87,7 @@ def _swap(new: Path, path: Path) -> None:
     if path.exists():
         path.rename(old)
     new.rename(path)
-    _sync(path.parent)
+    sync_directory(path.parent)
     shutil.rmtree(old, ignore_errors=True)
 
 

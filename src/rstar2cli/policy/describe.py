@@ -21,16 +21,8 @@ def describe_model(path: str) -> dict[str, Any]:
     Raises ``InputMissing`` or ``DataError``.
     """
     directory = resolve_model(path)
-    if not (directory / "config.json").exists():
-        raise InputMissing(f"{directory}: not a model directory (no config.json)")
-    try:
-        config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
-        shapes = _shapes(directory)
-        digest = checkpoint_digest(directory)
-    except (ValueError, SafetensorError) as error:
-        raise DataError(f"{directory}: can't be read: {error}") from error
-    if not shapes:
-        raise InputMissing(f"{directory}: no weights (*.safetensors)")
+    config, shapes = _contents(directory)
+    digest = checkpoint_digest(directory)
     tokenizer = load_tokenizer(directory)
     tied = bool(config.get("tie_word_embeddings"))
     counted = {name: size for name, (size, _) in shapes.items() if not (tied and name == "lm_head.weight")}
@@ -52,6 +44,30 @@ def describe_model(path: str) -> dict[str, Any]:
         "chatml": all(len(tokenizer.encode(mark, add_special_tokens=False)) == 1 for mark in _SPECIAL),
         "chat_template": bool(tokenizer.chat_template),
     }
+
+
+def check_model(path: str) -> None:
+    """Raise ``InputMissing`` or ``DataError`` for a model that is not there, not whole or without a tokenizer.
+
+    Reads the heads of its files only: to be asked before anything is replaced by what is made with it.
+    """
+    directory = resolve_model(path)
+    _contents(directory)
+    load_tokenizer(directory)
+
+
+def _contents(directory: Path) -> tuple[dict[str, Any], dict[str, tuple[int, str]]]:
+    """Configuration, and size and type of every tensor."""
+    if not (directory / "config.json").exists():
+        raise InputMissing(f"{directory}: not a model directory (no config.json)")
+    try:
+        config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
+        shapes = _shapes(directory)
+    except (ValueError, SafetensorError) as error:
+        raise DataError(f"{directory}: can't be read: {error}") from error
+    if not shapes:
+        raise InputMissing(f"{directory}: no weights (*.safetensors)")
+    return config, shapes
 
 
 def _shapes(directory: Path) -> dict[str, tuple[int, str]]:

@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from torch import Tensor
 
 from rstar2cli.core.config import to_dict
 from rstar2cli.core.errors import RstarError, Stopped, UsageError
 from rstar2cli.core.progress import Progress, ProgressFn, silent
+from rstar2cli.policy.describe import check_model
 from rstar2cli.policy.digest import checkpoint_digest
 from rstar2cli.policy.packing import MicroBatch
 from rstar2cli.records import Problem, Trajectory
@@ -81,6 +83,7 @@ def train_rl(
         raise UsageError(f"{out}: the run is named after its directory, and ':' separates the parts of an id")
     noted = {**(resolved or {"config": to_dict(config), "seed": seed}), "model": model, "data": data_digest(problems)}
     stored = StoredRollouts(rollouts, off_policy=off_policy) if rollouts else None
+    check_model(model)  # a model that can't be read is told before --overwrite clears anything
     with open_run(out, stage=STAGE, config=noted, resume=resume, overwrite=overwrite) as path:
         write_rejects(path, rejects)
         if resume and (finished := _finished(path, config)):
@@ -88,7 +91,8 @@ def train_rl(
         trainer = Trainer(model, path, config.optim, total_steps=config.steps)
         caller = trainer.resume() or {}
         digest = trainer.policy.digest
-        origin = lineage or Lineage(command=[], config=noted, inputs={}, model=digest, seed=seed)
+        origin = lineage or Lineage(command=[], config=noted, inputs={}, seed=seed)
+        origin = msgspec.structs.replace(origin, model=digest)
         store = StepStore(path, origin, seed, rows_per_part=config.rollout.save_every)
         source: RolloutSource = stored or LiveRollouts(
             problems, model, trainer.policy.tokenizer, config, run, seed, progress

@@ -17,6 +17,7 @@ from rstar2cli.core.errors import DataError, UsageError
 from rstar2cli.core.progress import Progress, ProgressFn, silent
 from rstar2cli.core.seeds import generator
 from rstar2cli.dialogue.dialogue import Dialogue
+from rstar2cli.policy.describe import check_model
 from rstar2cli.policy.digest import checkpoint_digest
 from rstar2cli.policy.load import load_tokenizer, resolve_model
 from rstar2cli.policy.packing import TrainSequence, count_masked
@@ -92,6 +93,7 @@ def run_sft(
     """
     noted = {**(resolved or {"config": to_dict(config), "seed": seed}), "model": model, "data": data_digest(examples)}
     steps = total_steps(len(examples), config)
+    check_model(model)  # a model that can't be read is told before --overwrite clears anything
     with open_run(out, stage="sft", config=noted, resume=resume, overwrite=overwrite) as path:
         write_rejects(path, rejects)
         started, loss = time.monotonic(), None

@@ -172,10 +172,6 @@ class Database:
             for row in rows
         ]
 
-    def interrupt(self) -> None:
-        """Stop the query that another thread runs."""
-        self._con.interrupt()
-
     def close(self) -> None:
         """Close and remove temporary files."""
         self._con.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Generic, Self, TypeVar
@@ -19,8 +19,6 @@ R = TypeVar("R", bound=Record)
 ROWS_PER_PART = 16384
 """Default rows of a part."""
 _SHOWN_DIGEST = 16
-FIRST_REJECTS = 3
-"""Rejects that are kept for a message when there is no file for them."""
 
 
 class Writer(abc.ABC, Generic[R]):
@@ -43,8 +41,6 @@ class Writer(abc.ABC, Generic[R]):
         """Records in the output so far, those of earlier runs included."""
         self.n_rejects = 0
         """Rejects of this run."""
-        self.first_rejects: list[Reject] = []
-        """The first :data:`FIRST_REJECTS` of them."""
         self.rejects_path = rejects
         """File that they go to; null if they are only counted."""
         self._rejects: BinaryIO | None = None
@@ -92,8 +88,6 @@ class Writer(abc.ABC, Generic[R]):
     def reject(self, reject: Reject) -> None:
         """Keep a refused row; it is in the file from :meth:`begin` on."""
         self.n_rejects += 1
-        if len(self.first_rejects) < FIRST_REJECTS:
-            self.first_rejects.append(reject)
         if self._begun:
             self._keep(reject)
         else:
@@ -166,7 +160,7 @@ def open_writer(
     if resume and overwrite:
         raise UsageError("--resume and --overwrite exclude each other")
     if rows_per_part < 1:
-        raise UsageError(f"--rows-per-part {rows_per_part}: must be at least 1")
+        raise UsageError(f"rows_per_part {rows_per_part}: must be at least 1")
     reject_path = Path(rejects) if rejects else None
     config = {**config, **_digests(lineage)}
     if out == "-":
@@ -198,12 +192,15 @@ def is_file_name(out: str) -> bool:
     return False
 
 
-def check_resumed(out: Path, old: dict[str, Any] | None, new: dict[str, Any]) -> None:
+def check_resumed(out: Path, old: dict[str, Any] | None, new: dict[str, Any], *, free: Collection[str] = ()) -> None:
     """Raise :class:`OutputConflict` if an output was begun with another configuration, model or input.
 
-    ``old`` is what was noted beside it; null if nothing was, which says nothing.
+    ``old`` is what was noted beside it; null if nothing was, which says nothing. ``free`` are (last parts of) keys
+    that may differ.
     """
-    if old is None or not (changed := config_differences(old, new)):
+    changed = [] if old is None else config_differences(old, new)
+    changed = [line for line in changed if line.partition(":")[0].rsplit(".", 1)[-1] not in free]
+    if not changed:
         return
     what = " and another ".join(sorted({_what_changed(line) for line in changed}))
     raise OutputConflict(

@@ -9,12 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rstar2cli.core.errors import InputMissing, OutputConflict, UsageError
+from rstar2cli.core.errors import InputMissing, OutputConflict
 from rstar2cli.core.process import ranks
 from rstar2cli.shards.atomic import output_error, write_bytes
 from rstar2cli.shards.lock import LOCK, OutputLock, is_leftover
 from rstar2cli.shards.manifest import REJECTS
 from rstar2cli.shards.rejects import Reject, encode_reject
+from rstar2cli.shards.writer import check_resumed
 
 _MARK, _CONFIG = "run.json", "config.json"
 MODEL = "model"
@@ -29,8 +30,8 @@ def open_run(
 ) -> Iterator[Path]:
     """The directory of a run, locked while it is written; ``run.json`` and ``config.json`` are in it.
 
-    Raises ``OutputConflict`` if it exists without ``resume`` or ``overwrite``, is another stage's or locked;
-    ``InputMissing`` if there is nothing to resume; ``UsageError`` if the configuration differs from the one resumed.
+    Raises ``OutputConflict`` if it exists without ``resume`` or ``overwrite``, is another stage's, locked or was begun
+    with another configuration; ``InputMissing`` if there is nothing to resume.
     Of several processes the first one alone does all this; the others get past the trainer's construction only
     when it did.
     """
@@ -128,28 +129,8 @@ def _same_run(path: Path, stage: str, config: Mapping[str, Any]) -> None:
             f"{path}: no {_CONFIG}: the run was stopped while it was being set up",
             hint="begin anew with --overwrite",
         )
-    before = _flat(json.loads((path / _CONFIG).read_text(encoding="utf-8")))
-    now = _flat(json.loads(_json(config)))
-    changed = [
-        f"{key}: {before.get(key)!r} before, {now.get(key)!r} now"
-        for key in sorted(before.keys() | now.keys())
-        if before.get(key) != now.get(key) and key.rsplit(".", 1)[-1] not in _FREE
-    ]
-    if changed:
-        raise UsageError(
-            f"{path}: --resume with another configuration:\n  " + "\n  ".join(changed),
-            hint="give the same options, or start anew with --overwrite",
-        )
-
-
-def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in table.items():
-        if isinstance(value, dict):
-            flat.update(_flat(value, f"{prefix}{key}."))
-        else:
-            flat[prefix + key] = value
-    return flat
+    before = json.loads((path / _CONFIG).read_text(encoding="utf-8"))
+    check_resumed(path, before, json.loads(_json(config)), free=_FREE)
 
 
 def _json(value: Mapping[str, Any]) -> bytes:

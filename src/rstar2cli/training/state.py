@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from rstar2cli.core.errors import DataError
-from rstar2cli.policy.checkpoint import replacing
+from rstar2cli.policy.checkpoint import replacing_directory
 
 _NAME = re.compile(r"step-(\d{5,})")
 
@@ -39,7 +39,7 @@ def save_state(directory: Path, state: TrainState, *, keep: int) -> Path:
     Raises ``EnvironmentMissing`` for a full disk, ``OutputConflict`` for other refusals.
     """
     target = directory / f"step-{state.step:05d}"
-    with replacing(target) as temporary:
+    with replacing_directory(target) as temporary:
         save_file(
             {name: tensor.contiguous() for name, tensor in state.tensors.items()}, temporary / "state.safetensors"
         )

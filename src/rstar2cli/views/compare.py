@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rstar2cli.core.config import flatten
 from rstar2cli.core.errors import DataError, InputMissing, UsageError
 from rstar2cli.records import Record, Score, Trajectory
 from rstar2cli.shards.atomic import write_bytes
@@ -105,6 +106,7 @@ def _pair(before: Side, after: Side, key: Key, on: Sequence[str], seed: int) -> 
         "difference": interval.mean,
         "low": interval.low,
         "high": interval.high,
+        "excludes_zero": interval.excludes_zero,
         "p_mcnemar": test.p,
         "gained": [_name(problem) for problem in gained],
         "lost": [_name(problem) for problem in lost],
@@ -146,7 +148,7 @@ def _config(source: str) -> dict[str, Any]:
     path = Path(source)
     flat: dict[str, Any] = {}
     if (path / "config.json").is_file():
-        flat = _flatten(_read_json(path / "config.json"))
+        flat = flatten(_read_json(path / "config.json"))
     manifest = read_manifest(path) if path.is_dir() else None
     if manifest is not None and manifest.lineage.model:
         flat["model_digest"] = manifest.lineage.model
@@ -169,13 +171,3 @@ def _read_json(path: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise DataError(f"{path}: not a JSON object")
     return value
-
-
-def _flatten(value: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for name, item in value.items():
-        if isinstance(item, dict):
-            flat.update(_flatten(item, f"{prefix}{name}."))
-        else:
-            flat[prefix + name] = item
-    return flat

@@ -50,7 +50,7 @@ def pair_row(pair: Mapping[str, Any]) -> dict[str, str | int]:
         "step": f"{pair['from']} → {pair['to']}",
         "difference": f"{pair['difference']:+.3f}",
         "95% interval": f"{pair['low']:+.3f} to {pair['high']:+.3f}",
-        "excludes 0": "yes" if pair["low"] > 0 or pair["high"] < 0 else "no",
+        "excludes 0": "yes" if pair["excludes_zero"] else "no",
         "gained": len(pair["gained"]),
         "lost": len(pair["lost"]),
         "McNemar p": f"{pair['p_mcnemar']:.2g}",

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rstar2cli.core.errors import EnvironmentMissing, InputMissing, UsageError
+from rstar2cli.core.errors import UsageError
 from rstar2cli.curation.sources.rows import Row
+from rstar2cli.shards.hub import hub_rows
 
 PREFIX = "hf:"
 _DEFAULT_SPLIT = "train"
@@ -23,22 +24,9 @@ def parse_name(name: str) -> tuple[str, str | None, str]:
     return path, config or None, split or _DEFAULT_SPLIT
 
 
-def hub_rows(name: str) -> Iterator[Row]:
-    """The rows of one set. Raises ``InputMissing`` if it can't be loaded, ``EnvironmentMissing`` without ``datasets``.
-
-    Code shipped with a data set is never run.
-    """
+def rows(name: str) -> Iterator[Row]:
+    """The rows of one set. Raises what :func:`rstar2cli.shards.hub.hub_rows` does."""
     path, config, split = parse_name(name)
-    try:
-        import datasets  # here: seconds of import that other sources need not pay
-    except ImportError as error:
-        raise EnvironmentMissing(f"{name}: needs the package datasets", hint="pip install datasets") from error
-    # Progress belongs to the caller; this library draws its own bars by default.
-    datasets.disable_progress_bars()
-    try:
-        rows = datasets.load_dataset(path, config, split=split)
-    except (OSError, ValueError, datasets.exceptions.DatasetsError) as error:
-        reason = str(error).strip().split("\n")[0] or type(error).__name__
-        raise InputMissing(f"{name}: {reason}", hint="check name, split and network; or give local files") from error
-    for number, values in enumerate(rows, start=1):
-        yield Row(name, number, dict(values))
+    found = hub_rows(path, config, split, name=name, hint="check name, split and network; or give local files")
+    for number, values in enumerate(found, start=1):
+        yield Row(name, number, values)

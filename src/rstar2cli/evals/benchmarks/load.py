@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
-from rstar2cli.core.errors import EnvironmentMissing, InputMissing
 from rstar2cli.evals.benchmarks import aime24, aime25, gsm8k, hmmt25, math500
 from rstar2cli.evals.benchmarks.base import Benchmark
 from rstar2cli.records import Problem
 from rstar2cli.shards import parquet
+from rstar2cli.shards.hub import hub_rows
 from rstar2cli.shards.lines import open_file, read_lines
 from rstar2cli.shards.rejects import Reject, reject_line
 from rstar2cli.shards.resolve import resolve
@@ -61,19 +61,6 @@ def _file_rows(path: str, on_reject: OnReject) -> Iterator[tuple[int, dict[str, 
 
 
 def _hub_rows(benchmark: Benchmark) -> Iterator[tuple[int, dict[str, Any]]]:
-    try:
-        import datasets  # here: seconds of import that files need not pay
-    except ImportError as error:
-        raise EnvironmentMissing(f"{benchmark.name}: needs the package datasets") from error
-    datasets.disable_progress_bars()
     path, _, config = benchmark.hub.partition("@")
-    try:
-        rows = datasets.load_dataset(path, config or None, split=benchmark.split)
-    except (OSError, ValueError, datasets.exceptions.DatasetsError) as error:
-        reason = str(error).strip().split("\n")[0] or type(error).__name__
-        raise InputMissing(
-            f"{benchmark.name}: {path} can't be had from the hub: {reason}",
-            hint=f"give a local copy: {benchmark.name}:FILE",
-        ) from error
-    for number, row in enumerate(rows, 1):
-        yield number, dict(row)
+    hint = f"give a local copy: {benchmark.name}:FILE"
+    return enumerate(hub_rows(path, config or None, benchmark.split, name=f"{benchmark.name} ({path})", hint=hint), 1)

@@ -82,8 +82,8 @@ def test_sigterm_drains_with_7_and_the_run_resumes(digit_model: str, tmp_path: P
     assert not (tmp_path / "rl" / "model").exists()
     assert list((tmp_path / "rl" / "checkpoints").iterdir())
     other = call(tmp_path, digit_model, "rl", "--set", "steps=201", "--deterministic", "--resume")
-    assert other.returncode == 2
-    assert "steps: 200 before, 201 now" in other.stderr
+    assert other.returncode == 5
+    assert "steps: 200 → 201" in other.stderr
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import torch
 from rl_digits import make_config, make_problems  # type: ignore[import-not-found]
 
 from rstar2cli.core import drain
-from rstar2cli.core.errors import DataError, OutputConflict, Stopped, UsageError
+from rstar2cli.core.errors import DataError, OutputConflict, Stopped
 from rstar2cli.core.progress import Progress
 from rstar2cli.policy.load import load_policy
 from rstar2cli.records import Metric, Problem, Selection, Trajectory
@@ -229,9 +229,9 @@ def test_variants_run(changes: dict[str, object], digit_model: str, tmp_path: Pa
 def test_out_is_guarded(reference: Path, digit_model: str) -> None:
     with pytest.raises(OutputConflict):
         train_rl(make_problems(), digit_model, str(reference), make_config(steps=3), seed=5)
-    with pytest.raises(UsageError, match="seed"):
+    with pytest.raises(OutputConflict, match="another configuration: seed: 5 → 6"):
         train_rl(make_problems(), digit_model, str(reference), make_config(steps=3), seed=6, resume=True)
-    with pytest.raises(UsageError, match="data"):
+    with pytest.raises(OutputConflict, match="another input"):
         train_rl(make_problems(5), digit_model, str(reference), make_config(steps=3), seed=5, resume=True)
 
 

@@ -176,9 +176,9 @@ def test_overwrite_never_removes_what_is_not_a_run(base, tmp_path):
 def test_resume_with_other_data_or_settings_is_refused(base, tmp_path):
     out = str(tmp_path / "run")
     run_sft(examples(base, 4), base, out, CONFIG)
-    with pytest.raises(UsageError, match="data: "):
+    with pytest.raises(OutputConflict, match="another input: data: "):
         run_sft(examples(base, 5), base, out, CONFIG, resume=True)
-    with pytest.raises(UsageError, match=r"config\.batch: 4 before, 2 now"):
+    with pytest.raises(OutputConflict, match=r"config\.batch: 4 → 2"):
         run_sft(examples(base, 4), base, out, SftConfig(epochs=2, batch=2, optim=OPTIM), resume=True)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rstar2cli.core.errors import EnvironmentMissing
+from rstar2cli.core.process import memory_limit
 from rstar2cli.engines.config import EngineConfig
 
 _GIB = 2**30
@@ -37,7 +38,10 @@ def check_engine(
     dtype = pick_dtype(config.dtype, device)
     running = min(rows, config.max_running)
     weights = model["parameters"] * dtype.itemsize / _GIB
-    cache = running * min(longest, config.max_length or longest) * _token_bytes(model, dtype.itemsize) / _GIB
+    tokens = running * min(longest, config.max_length or longest)
+    cache = min(tokens, config.capacity_tokens or tokens) * _token_bytes(model, dtype.itemsize) / _GIB
+    if device.type == "cpu":  # elsewhere the share is of what is free when the engine starts
+        cache = min(cache, memory_limit() * config.memory_share / _GIB)
     return {
         "engine": f"{config.name} on {device}, {str(dtype).removeprefix('torch.')}, {running} at once",
         "memory": f"{weights:.2f} GiB of weights, at most {cache:.2f} GiB of keys and values",

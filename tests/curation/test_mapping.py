@@ -71,7 +71,7 @@ def test_every_refusal_has_its_reason(values, fields, reason):
 
 def test_any_keeps_other_answers():
     made = problem({"question": "q", "answer": "1/2"}, answer_kind="any")
-    assert (made.answer, made.answer_kind) == ("1/2", "expression")
+    assert (made.answer, made.answer_kind) == ("1/2", "rational")
     assert problem({"question": "q", "answer": "12"}, answer_kind="any").answer_kind == "integer"
 
 

@@ -1,16 +1,73 @@
-"""From a model's text to its answer: the last complete ``\\boxed{}`` of the last complete ``<answer>``."""
+r"""From a model's text to its answer.
+
+The rule of training and of every evaluation with our prompts is strict: the last complete
+``\boxed{}`` of the last complete ``<answer>``. For texts of other models ``Fallbacks`` names, in
+order, what else counts as the answer; the first that finds something decides:
+
+1. ``answer_tag``: the last complete ``<answer>``: its boxes, else its text;
+2. ``boxed``: the last box, or the list that boxes make which only separators divide (``\boxed{1}
+   and \boxed{2}``), unless the words "final answer" come after it;
+3. ``phrase``: what follows the last "final answer is", "answer is", "answer:";
+4. ``math`` and ``number``: the last formula between math delimiters or in bold, or the last number
+   outside of one, whichever comes later.
+
+What stands in ``<think>`` is no answer. Every search takes time in proportion to the text.
+"""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from typing import Literal
 
-_ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
-_BOX = re.compile(r"\\boxed\s*\{")
+Fallback = Literal["answer_tag", "boxed", "phrase", "math", "number"]
+
+ALL_FALLBACKS: tuple[Fallback, ...] = ("answer_tag", "boxed", "phrase", "math", "number")
+TAIL = 20_000
+"""Characters at the end that phrases, formulas and numbers are looked for in."""
+_OPEN, _CLOSE = "<answer>", "</answer>"
+_BOX = re.compile(r"\\(?:f?boxed|fbox)(?![A-Za-z])\s*(\{|[^\s{\\]|\\[A-Za-z]+)")
+_BETWEEN = re.compile(r"\\(?:quad|qquad|text|mathrm|[,;!() \[\]])|[\s${}()\[\]*]+|\\")
+_SEPARATOR = re.compile(r"(?:[a-z]{1,15} )?(?P<mark>,|;|and|or|&)(?: ?(?:and|or))?", re.IGNORECASE)
+_BETWEEN_CHARS = 80
+_END_MARKS = ("<|im_start|>", "<|im_end|>", "<|endoftext|>", "<|eot_id|>", "I hope it is correct")
+_FINAL = re.compile(r"final\s+answer(?:\s+is\b|\**\s*[:=])", re.IGNORECASE)
+_PHRASE = re.compile(
+    r"\b(?:final\s+)?answer(?:\s+(?:is|would be|equals|should be)\b|\**\s*[:=]|\s+(?=\$|\\\(|\\\[))[\s:]*",
+    re.IGNORECASE,
+)
+_MATH = re.compile(
+    r"\$\$(.+?)\$\$|(?<![\\$])\$(?!\$)([^$]+?)(?<!\\)\$|\\\((.+?)\\\)|\\\[(.+?)\\\]|\*\*([^*\n]+)\*\*", re.DOTALL
+)
+_NUMBER = re.compile(
+    r"(?<![\w.])[-+\u2212]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:\s?/\s?\d+(?![\w.]))?(?:\s?%)?|(?<![\w.])[-+\u2212]?\.\d+"
+)
+_SENTENCE_END = re.compile(r"\.(?:\s+[A-Z<(]|\s*$)|\n\s*\n")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extraction:
+    """Where an answer may stand."""
+
+    fallbacks: tuple[Fallback, ...] = ()
+    """What is tried when the strict rule finds nothing, in the order of this module's list."""
+
+
+STRICT = Extraction()
+LENIENT = Extraction(fallbacks=ALL_FALLBACKS)
 
 
 def answer_blocks(text: str) -> list[str]:
     """Contents of all complete ``<answer>…</answer>`` blocks, in order."""
-    return _ANSWER.findall(text)
+    blocks: list[str] = []
+    at = 0
+    while True:
+        start = text.find(_OPEN, at)
+        end = text.find(_CLOSE, start + len(_OPEN)) if start >= 0 else -1
+        if end < 0:
+            return blocks
+        blocks.append(text[start + len(_OPEN) : end])
+        at = end + len(_CLOSE)
 
 
 def count_answers(text: str) -> int:
@@ -23,37 +80,148 @@ def last_boxed(text: str) -> str | None:
 
     A box inside a box belongs to the outer one. Escaped braces (``\\{``) do not nest.
     """
-    found = None
+    boxes = _boxes(text, braced_only=True)
+    return boxes[-1][2] if boxes else None
+
+
+def extract_answer(text: str, extraction: Extraction = STRICT) -> str | None:
+    """The answer in a text, spaces around it dropped; null if there is none."""
+    blocks = answer_blocks(text)
+    if blocks:
+        boxed = last_boxed(blocks[-1])
+        if boxed is not None:
+            return boxed.strip()
+    if not extraction.fallbacks:
+        return None
+    tried = extraction.fallbacks
+    if blocks and "answer_tag" in tried:
+        return _boxed(blocks[-1]) or blocks[-1].strip() or None
+    text = _without_thoughts(text)
+    tail = _tail(text)
+    if "boxed" in tried:
+        boxed = _boxed(text)
+        if boxed is not None and not ("phrase" in tried and _final_after_box(text)):
+            return boxed.strip()
+    found = _phrase(tail) if "phrase" in tried else None
+    if found is None:
+        found = _last(tail, math="math" in tried, number="number" in tried)
+    return found.strip() or None if found is not None else None
+
+
+def _boxes(text: str, *, braced_only: bool = False) -> list[tuple[int, int, str]]:
+    """(start, end, content) of every complete box, outer ones only."""
+    found = []
     at = 0
     while (match := _BOX.search(text, at)) is not None:
+        if match[1] != "{":
+            if not braced_only:
+                found.append((match.start(), match.end(), match[1]))
+            at = match.end()
+            continue
         end = _closing_brace(text, match.end())
         if end is None:
+            # nothing after it can close either, but a box inside it may
             at = match.end()
+            if text.count("}", at) == 0:
+                break
         else:
-            found = text[match.end() : end]
-            at = end
+            found.append((match.start(), end + 1, text[match.end() : end]))
+            at = end + 1
     return found
 
 
-def extract_answer(text: str) -> str | None:
-    """The answer in a turn's text, spaces around it dropped; null if there is no complete one."""
-    blocks = answer_blocks(text)
-    if not blocks:
+def _boxed(text: str) -> str | None:
+    """The last box; a list, if separators alone stand between it and the boxes before it."""
+    boxes = _boxes(text)
+    if not boxes:
         return None
-    boxed = last_boxed(blocks[-1])
-    return None if boxed is None else boxed.strip()
+    last = boxes[-1]
+    contents, marks = [last[2].strip()], []
+    for box in reversed(boxes[:-1]):
+        if last[0] - box[1] > _BETWEEN_CHARS:
+            break
+        between = _SEPARATOR.fullmatch(" ".join(_BETWEEN.sub(" ", text[box[1] : last[0]]).split()))
+        if between is None:
+            break
+        marks.append(" or " if between["mark"].lower() == "or" else ", ")
+        contents.append(box[2].strip())
+        last = box
+    joined = contents[-1]
+    for mark, content in zip(reversed(marks), reversed(contents[:-1]), strict=True):
+        joined += mark + content
+    return joined
 
 
 def _closing_brace(text: str, start: int) -> int | None:
     """Position of the brace that closes the one before ``start``."""
     depth = 1
-    at = start
-    while at < len(text):
-        if text[at] == "\\":
-            at += 2
-            continue
-        depth += {"{": 1, "}": -1}.get(text[at], 0)
-        if depth == 0:
-            return at
-        at += 1
+    for match in re.compile(r"\\.|[{}]", re.DOTALL).finditer(text, start):
+        if match[0] == "{":
+            depth += 1
+        elif match[0] == "}":
+            depth -= 1
+            if depth == 0:
+                return match.start()
     return None
+
+
+def _without_thoughts(text: str) -> str:
+    """What follows the last ``</think>``; of a thought that never ends, nothing."""
+    if "</think>" in text:
+        text = text.rpartition("</think>")[2]
+    return text.partition("<think>")[0]
+
+
+def _tail(text: str) -> str:
+    text = text[-TAIL:]
+    for mark in _END_MARKS:
+        before, found, _ = text.rpartition(mark)
+        if found and before.strip():
+            text = before
+    return text.rstrip()
+
+
+def _final_after_box(text: str) -> bool:
+    boxes = _boxes(text)
+    tail = text[boxes[-1][1] :][-TAIL:]
+    return any(_NUMBER.search(tail, match.end()) or _MATH.search(tail, match.end()) for match in _FINAL.finditer(tail))
+
+
+def _phrase(text: str) -> str | None:
+    matches = list(_PHRASE.finditer(text))
+    if not matches:
+        return None
+    rest = text[matches[-1].end() :]
+    if rest.strip() in ("", ":"):
+        return None
+    sentence = rest[: end.start()] if (end := _SENTENCE_END.search(rest)) else rest
+    sentence = sentence.strip().strip("*").strip()
+    if not sentence or len(sentence) > 1024:
+        return None
+    boxed = _boxed(sentence)
+    if boxed is not None:
+        return boxed
+    math = _only_math(sentence)
+    if math is not None:
+        return math
+    if len(sentence.split()) > 3:
+        return _last(sentence, math=True, number=True) or sentence
+    return sentence
+
+
+def _only_math(text: str) -> str | None:
+    match = _MATH.fullmatch(text.strip().rstrip("."))
+    return None if match is None else next(group for group in match.groups() if group is not None)
+
+
+def _last(text: str, *, math: bool, number: bool) -> str | None:
+    """The last formula, or the last number that stands after it."""
+    found, at = None, 0
+    if math:
+        for match in _MATH.finditer(text):
+            found = next(group for group in match.groups() if group is not None)
+            at = match.end()
+    if number:
+        for match in _NUMBER.finditer(text, at):
+            found = match[0]
+    return found

@@ -51,6 +51,7 @@ COMMANDS: dict[str, Entry] = {
             "diff": "Compare runs: scores, flips, paired tests.",
             "plot": "Draw a metric's curve.",
             "validate": "Check files and list every bad row.",
+            "verify": "Judge answers against golds.",
         },
     ),
     **_entries(

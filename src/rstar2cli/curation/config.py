@@ -14,10 +14,11 @@ class FieldsConfig:
     """Which columns of foreign rows hold what; dotted paths reach into objects (`reward_model.ground_truth`)."""
 
     prompt: str | None = None
-    """Column of the question; null = the first of question, problem, prompt, query, instruction."""
+    """Column of the question; null = the first of question, problem, prompt, query, instruction,
+    input."""
     answer: str | None = None
     """Column of the answer; null = the first of answer, final_answer, expected_answer, ground_truth, target,
-    solution."""
+    reference_solution, solution."""
     id: str | None = None
     """Column of the identifier; null = `id` where there is one, else file and line."""
     answer_rule: Literal["auto", "plain", "hashes", "boxed"] = "auto"

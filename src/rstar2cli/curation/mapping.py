@@ -5,17 +5,28 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import PurePath
-from typing import Any, cast
+from typing import Any
 
+from rstar2cli.answers import kinds
+from rstar2cli.answers.extract import last_boxed
 from rstar2cli.curation.config import FieldsConfig
 from rstar2cli.curation.sources.rows import Row
 from rstar2cli.records import AnswerKind, Problem
 from rstar2cli.records.codec import RowError, check_kind, record_from_row
 
-PROMPT_COLUMNS = ("question", "problem", "prompt", "query", "instruction")
-ANSWER_COLUMNS = ("answer", "final_answer", "expected_answer", "ground_truth", "target", "solution")
+PROMPT_COLUMNS = ("question", "problem", "prompt", "query", "instruction", "input")
+ANSWER_COLUMNS = (
+    "answer",
+    "final_answer",
+    "expected_answer",
+    "ground_truth",
+    "target",
+    "reference_solution",
+    "solution",
+)
+_INTEGER_KIND: AnswerKind = "integer"
 _GROUPED = re.compile(r"[+-]?\d{1,3}(,\d{3})+")
-_INTEGER = re.compile(r"[+-]?\d{1,100}")
+_INTEGER = re.compile(r"([+-]?\d{1,100})(?:\.0+)?")
 
 
 def to_problem(
@@ -36,46 +47,35 @@ def to_problem(
     prompt = _prompt(_column(row.values, fields.prompt, PROMPT_COLUMNS, "prompt"))
     answer = _answer(_column(row.values, fields.answer, ANSWER_COLUMNS, "answer"), fields.answer_rule)
     try:
-        text, kind = integer(answer), "integer"
+        text, kind = integer(answer), _INTEGER_KIND
     except RowError:
         if answer_kind == "integer":
             raise
-        text, kind = answer.strip(), "expression"
+        text = answer.strip()
         if not text:
             raise RowError("the answer is empty") from None
+        kind = kinds.infer(text)
     source = source or next(source_names(row.file))
     return Problem(
         id=_identifier(row, fields, source),
         source=source,
         prompt=prompt,
         answer=text,
-        answer_kind=cast(AnswerKind, kind),
+        answer_kind=kind,
         extra={"file": row.file, "line": row.line},
     )
 
 
 def integer(text: str) -> str:
-    """An integer in its plain form: no sign `+`, group commas, `$` or leading zeros. Raises ``RowError``."""
+    """An integer in its plain form: no sign `+`, group commas, `$`, leading zeros or `.0`. Raises ``RowError``."""
     plain = text.strip().strip("$").strip()
     if _GROUPED.fullmatch(plain):
         plain = plain.replace(",", "")
-    if not _INTEGER.fullmatch(plain):
+    match = _INTEGER.fullmatch(plain)
+    if match is None:
         shown = text if len(text) <= 60 else text[:59] + "…"
         raise RowError(f"the answer is no integer: {shown!r}")
-    return str(int(plain))
-
-
-def last_boxed(text: str) -> str | None:
-    """What the last complete ``\\boxed{…}`` holds, braces balanced; null without one."""
-    found = None
-    for match in re.finditer(r"\\boxed\s*\{", text):
-        depth = 1
-        for place in range(match.end(), len(text)):
-            depth += {"{": 1, "}": -1}.get(text[place], 0)
-            if depth == 0:
-                found = text[match.end() : place]
-                break
-    return found
+    return str(int(match[1]))
 
 
 def _answer(value: Any, rule: str) -> str:
@@ -113,8 +113,9 @@ def _column(values: dict[str, Any], wanted: str | None, known: tuple[str, ...], 
             found = found[step]
         return found
     for name in known:
-        if values.get(name) is not None:
-            return values[name]
+        for spelled in (name, name.capitalize()):
+            if values.get(spelled) is not None:
+                return values[spelled]
     raise RowError(f"no column for the {what}: none of {', '.join(known)}; name it with --set fields.{what}=…")
 
 

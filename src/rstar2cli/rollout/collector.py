@@ -10,6 +10,7 @@ from rstar2cli.core.errors import Stopped
 from rstar2cli.core.progress import Progress, ProgressFn, silent
 from rstar2cli.dialogue.dialogue import Dialogue
 from rstar2cli.engines.base import Engine
+from rstar2cli.grading.grade import Grade, shared_grader
 from rstar2cli.records import Problem, Trajectory
 from rstar2cli.rollout.config import RolloutConfig
 from rstar2cli.rollout.episode import Episode
@@ -96,6 +97,7 @@ def collect(
     """
     wanted = make_jobs(problems, config, seed) if jobs is None else jobs
     fitting, too_long = _fitting(wanted, engine, dialogue, config)
+    grader = shared_grader(config.grading)
     tools = ToolRunner(sandbox, config.dialogue, config.tool_retries)
     tally = _Tally(config, len(fitting), on_trajectory, progress, frozenset(done))
     tally.result.too_long = too_long
@@ -105,14 +107,15 @@ def collect(
                 continue
             episodes = [Episode(job, prompt, config, dialogue, engine.max_length) for job, prompt in wave]
             run_wave(episodes, engine, tools, rows=config.wave)
-            for episode in episodes:
-                tally.take(episode)
+            grades = [episode.grade(grader) for episode in episodes]
+            for episode, graded in zip(episodes, grades, strict=True):
+                tally.take(episode, graded.result())
             if on_wave is not None:
                 on_wave()
     else:
         missing = ((job, prompt) for job, prompt in fitting if job.id not in tally.done)
         in_flight = config.in_flight or config.engine.max_running
-        scheduler = Scheduler(engine, tools, tally.take, in_flight=in_flight)
+        scheduler = Scheduler(engine, tools, grader, tally.take, in_flight=in_flight)
         scheduler.run(Episode(job, prompt, config, dialogue, engine.max_length) for job, prompt in missing)
     return tally.finish()
 
@@ -136,11 +139,11 @@ class _Tally:
         self._progress = progress
         self._begun = time.monotonic()
 
-    def take(self, episode: Episode) -> None:
-        """A finished episode."""
+    def take(self, episode: Episode, grade: Grade) -> None:
+        """A finished and graded episode."""
         if episode.job.id in self.done:  # its wave had to be made again for a neighbour
             return
-        trajectory = episode.trajectory()
+        trajectory = episode.trajectory(grade)
         self._on_trajectory(trajectory)
         self.result.add(trajectory, self._config.deterministic)
         self._report()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from rstar2cli.dialogue.config import DialogueConfig
 from rstar2cli.engines.base import Sampling
 from rstar2cli.engines.config import EngineConfig
+from rstar2cli.grading.config import GradingConfig
 from rstar2cli.sandbox.config import SandboxConfig
 
 
@@ -50,6 +51,8 @@ class RolloutConfig:
     """Where the model's code runs."""
     dialogue: DialogueConfig = field(default_factory=DialogueConfig)
     """Prompts and tool texts."""
+    grading: GradingConfig = field(default_factory=GradingConfig)
+    """How answers are found and compared."""
 
     def __post_init__(self) -> None:
         for name in ("samples", "max_turns", "max_prompt", "max_response", "wave", "save_every"):

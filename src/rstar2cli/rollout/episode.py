@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 
 from rstar2cli.answers.extract import count_answers
@@ -15,7 +16,7 @@ from rstar2cli.dialogue.calls import ParsedCall, parse_calls, unfinished_call
 from rstar2cli.dialogue.dialogue import Dialogue
 from rstar2cli.dialogue.trail import TokenTrail
 from rstar2cli.engines.base import Completion, Request
-from rstar2cli.grading.grade import grade, reward
+from rstar2cli.grading.grade import Grade, Grader, reward
 from rstar2cli.records import CallRecord, Finish, Trajectory, Turn
 from rstar2cli.rollout.config import RolloutConfig
 from rstar2cli.rollout.jobs import Job
@@ -124,12 +125,17 @@ class Episode:
         self.finish = "lost"
         self.lost_why = why
 
-    def trajectory(self) -> Trajectory:
-        """The graded record of the finished episode. Only the last turn's text is graded."""
+    def grade(self, grader: Grader) -> Future[Grade]:
+        """Have the finished episode graded. Only the last turn's text counts."""
         assert self.finish is not None, "the episode is not finished"
         problem = self.job.problem
         text = self.turns[-1].text if self.turns else ""
-        graded = grade(text, problem.answer, problem.answer_kind, finish=self.finish)
+        return grader.submit(text, problem.answer, problem.answer_kind, finish=self.finish)
+
+    def trajectory(self, graded: Grade) -> Trajectory:
+        """The record of the finished episode with its grade."""
+        assert self.finish is not None, "the episode is not finished"
+        problem = self.job.problem
         calls = [call for turn in self.turns for call in turn.calls if call.output is not None]
         errors = sum(call.outcome != "ok" for call in calls)
         answers = sum(count_answers(turn.text) for turn in self.turns)

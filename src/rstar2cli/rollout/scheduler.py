@@ -14,6 +14,7 @@ from concurrent.futures import Future
 
 from rstar2cli.core import drain
 from rstar2cli.engines.base import Completion, Engine
+from rstar2cli.grading.grade import Grade, Grader
 from rstar2cli.rollout.episode import Episode, ToolWork
 from rstar2cli.rollout.tools import CallResult, ToolRunner
 
@@ -25,11 +26,18 @@ class Scheduler:
     """Runs episodes to their end."""
 
     def __init__(
-        self, engine: Engine, tools: ToolRunner, on_finished: Callable[[Episode], None], *, in_flight: int
+        self,
+        engine: Engine,
+        tools: ToolRunner,
+        grader: Grader,
+        on_finished: Callable[[Episode, Grade], None],
+        *,
+        in_flight: int,
     ) -> None:
         """``on_finished`` is called in the thread of :meth:`run`; ``in_flight``: most episodes at once."""
         self._engine = engine
         self._tools = tools
+        self._grader = grader
         self._on_finished = on_finished
         self._in_flight = in_flight
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
@@ -100,6 +108,14 @@ class Scheduler:
             self._finished(episode)
 
     def _finished(self, episode: Episode) -> None:
-        self._running -= 1
+        """Its room in the cache is free at once; grading may take a moment more."""
         self._reserved -= episode.reservation
-        self._on_finished(episode)
+
+        def arrived(future: Future[Grade]) -> None:
+            self._events.put(lambda: self._graded(episode, future.result()))
+
+        episode.grade(self._grader).add_done_callback(arrived)
+
+    def _graded(self, episode: Episode, grade: Grade) -> None:
+        self._running -= 1
+        self._on_finished(episode, grade)

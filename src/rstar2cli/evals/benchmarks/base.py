@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rstar2cli.answers import normalize
+from rstar2cli.answers import kinds
 from rstar2cli.records import AnswerKind, Problem
 
 Row = Mapping[str, Any]
@@ -51,6 +51,4 @@ def final_answer(text: str) -> str:
 
 def answer_kind(gold: str) -> AnswerKind:
     """The strictest comparison that can read the gold."""
-    if normalize.integer(gold) is not None:
-        return "integer"
-    return "rational" if normalize.rational(gold) is not None else "expression"
+    return kinds.infer(gold)

@@ -1,0 +1,88 @@
+r"""From a cleaned formula to a sympy expression, by latex2sympy2_extended behind the caps.
+
+The text is only ever read by that LaTeX parser: nothing of it reaches eval, sympify or parse_expr.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from functools import lru_cache
+
+import sympy
+from latex2sympy2_extended.latex2sympy2 import ConversionConfig, _Latex2Sympy
+
+from rstar2cli.answers import caps
+from rstar2cli.answers.algebra import Unreadable
+from rstar2cli.answers.spelling import clean
+
+_GROUPED = re.compile(r"\s*-?\d{1,3}(,\d{3})+\s*")
+_DECIMAL = re.compile(r"(?<![\d.])(\d*)\.(\d+)(?![\d.])")
+_TRAILING_POINT = re.compile(r"(\d)\.(?!\d)")
+_DEGREES = re.compile(r"(\d+|\)|\}) ?\^ ?\{ ?\\circ ?\}")
+_MIXED = re.compile(r"(?<![\d}^_.])(\d+) ?\\frac ?\{ ?(\d+) ?\} ?\{ ?(\d+) ?\}")
+_BEFORE_FRACTION = re.compile(r"(?<=[\d)]) ?(?=\\frac)")
+_BEFORE_GROUP = re.compile(r"(?<=\d) ?(?=\()")
+_TEXT = re.compile(r"\\(?:text|mathrm) ?\{ ?\(?([A-Za-z]+)\)? ?\}")
+_OTHER_TEXT = re.compile(r"\\text ?\{[^{}]*\}")
+_NAMED_E = re.compile(r"(?<![\\A-Za-z])([eE])_\{ ?([A-Za-z0-9]+) ?\}")
+_ACCENT = re.compile(r"\\(dot|ddot) ?\{ ?([A-Za-z]) ?\}(?:_\{[^{}]*\})?")
+_CONFIG = ConversionConfig(lowercase_symbols=False)
+
+
+class _Parser(_Latex2Sympy):  # type: ignore[misc]
+    """The library's parser with exact numbers; its own hands the digits to sympify."""
+
+    def parse_number(self, text: str) -> sympy.Rational:
+        """Digits as an exact number. Raises ``ValueError`` for what is none."""
+        value = Fraction(text.replace(",", ""))
+        return sympy.Rational(value.numerator, value.denominator)
+
+
+@lru_cache(maxsize=2048)
+def parse(text: str) -> sympy.Basic:
+    """The expression that a formula writes, evaluated as little as the parser allows.
+
+    Raises ``Unreadable``: the text is over a cap, or not a formula.
+    """
+    cleaned = clean(text)
+    refusal = caps.refusal(cleaned)
+    if refusal is not None:
+        raise Unreadable(text, refusal)
+    try:
+        expression = _Parser(config=_CONFIG).parse(_prepared(cleaned))
+    except MemoryError:
+        raise
+    except Exception as error:  # the parser raises bare Exceptions, and what sympy raises on nonsense
+        raise Unreadable(text) from error
+    if not isinstance(expression, sympy.Basic | sympy.MatrixBase):
+        raise Unreadable(text)
+    return expression
+
+
+def _prepared(text: str) -> str:
+    """What the parser gets wrong or as a float, written so that it gets it right."""
+    if _GROUPED.fullmatch(text):
+        return text.replace(",", "")
+    if _OTHER_TEXT.search(_TEXT.sub("", text)):
+        raise Unreadable(text)
+    text = _TEXT.sub(lambda match: match[1] if len(match[1]) == 1 else f"x_{{{match[1]}}}", text)
+    text = _NAMED_E.sub(r"x_{\1\2}", text)
+    text = _ACCENT.sub(lambda match: f"x_{{{match[1]}{match[2]}}}", text).replace("\\hbar", "x_{hbar}")
+    text = _DECIMAL.sub(lambda m: rf"\frac{{{int(m[1] + m[2])}}}{{{10 ** len(m[2])}}}", text)
+    text = _TRAILING_POINT.sub(r"\1", text)
+    text = _DEGREES.sub(r"\1 \\cdot \\frac{\\pi}{180}", text)
+    text = _MIXED.sub(_mixed, text)
+    text = _BEFORE_FRACTION.sub(r" \\cdot ", text)
+    text = _BEFORE_GROUP.sub(r" \\cdot ", text)
+    text = re.sub(r"\\lg(?![A-Za-z])", r"\\log_{10}", text)
+    text = re.sub(r"\\choose(?![A-Za-z])", r"\\choose ", text)
+    text = re.sub(r"\\(?:operatorname) ?\{ ?(gcd|lcm|min|max) ?\}", r"\\\1", text)
+    return text
+
+
+def _mixed(match: re.Match[str]) -> str:
+    whole, above, below = match[1], match[2], match[3]
+    if int(above) < int(below):
+        return rf"({whole} + \frac{{{above}}}{{{below}}})"
+    return rf"{whole} \cdot \frac{{{above}}}{{{below}}}"

@@ -21,6 +21,8 @@ from rstar2cli.grading.numeric import DIGITS, NotNumeric, TooLarge, values
 
 _POINTS = 8
 _ENOUGH = 3
+_NONSENSE = (ArithmeticError, ValueError, TypeError, AttributeError, NotImplementedError, IndexError)
+"""What sympy raises when it computes something that has no meaning (its ShapeErrors are ValueErrors)."""
 _SPARE = 4
 """Digits of a value that rounding may have spoilt."""
 
@@ -30,7 +32,12 @@ class Sympy:
 
     def equal(self, gold: str, answer: str) -> bool:
         """Whether two formulas have the same value wherever both have one (or are equal matrices)."""
-        return _same(parse(gold), parse(answer), answer)
+        first, second = parse(gold), parse(answer)
+        try:
+            return _same(first, second, answer)
+        except _NONSENSE as error:
+            # a matrix of one row squared, 7 mod 0: which of the two is it?
+            raise Unreadable(gold if _fails_alone(first) else answer) from error
 
     def rounds_to(self, gold: str, value: Fraction, places: int) -> bool:
         """Whether the constant ``gold`` rounds to ``value``."""
@@ -79,6 +86,14 @@ class Sympy:
         ]
 
 
+def _fails_alone(expression: Any) -> bool:
+    try:
+        expression.doit()
+    except _NONSENSE:
+        return True
+    return False
+
+
 def _same(a: Any, b: Any, text: str) -> bool:
     if isinstance(a, sympy.MatrixBase | sympy.MatrixExpr) or isinstance(b, sympy.MatrixBase | sympy.MatrixExpr):
         return _same_matrix(a, b, text)
@@ -107,6 +122,8 @@ def _same_matrix(a: Any, b: Any, text: str) -> bool:
     first, second = (m.doit() if hasattr(m, "doit") else m for m in (a, b))
     if getattr(first, "shape", None) != getattr(second, "shape", None):
         return False
+    if not isinstance(first, sympy.MatrixBase) or not isinstance(second, sympy.MatrixBase):
+        return bool(first == second)
     return all(_same(x, y, text) for x, y in zip(first, second, strict=True))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 from rstar2cli.answers.algebra import Algebra
@@ -45,6 +46,10 @@ class Checker:
             return True
         if isinstance(gold, Number) and isinstance(answer, Number):
             return self.same_number(gold, answer)
+        if any(isinstance(value, Group) and _has_relation(value) for value in (gold, answer)) and all(
+            real_set(value) is not None for value in (gold, answer)
+        ):
+            return same_as_sets(self, gold, answer)
         if isinstance(gold, Named) or isinstance(answer, Named):
             return self.same_named(gold, answer)
         if isinstance(gold, Quantity) or isinstance(answer, Quantity):
@@ -117,7 +122,7 @@ class Checker:
     def same_named(self, gold: Value, answer: Value) -> bool:
         """By value where the name is the same or missing, else as equations."""
         if isinstance(gold, Named) and isinstance(answer, Named):
-            if gold.name == answer.name:
+            if gold.name == answer.name or _function_names(gold.name, answer.name):
                 return self.same(gold.value, answer.value)
             if _is_number(gold.value) or _is_number(answer.value):
                 return False
@@ -141,6 +146,10 @@ class Checker:
             and other.opening in ("", "{")
             and any(isinstance(item, Named) for item in other.items)
         ):
+            if {item.name for item in other.items if isinstance(item, Named)} == {named.name}:
+                items = tuple(item.value if isinstance(item, Named) else item for item in other.items)
+                values = Group(other.source, other.opening, other.closing, items, other.joiner)
+                return self.same(named.value, values) if named is gold else self.same(values, named.value)
             return same_group(self, gold, answer)
         if self.policy.names == "required":
             return False
@@ -208,3 +217,12 @@ def _day_seconds(clock: Clock) -> int:
     hours = clock.seconds // 3600
     shift = {"am": -12 if hours == 12 else 0, "pm": 0 if hours == 12 else 12}.get(clock.half, 0)
     return clock.seconds + 3600 * shift
+
+
+def _has_relation(group: Group) -> bool:
+    return group.opening == "" and any(isinstance(item, Relation) for item in group.items)
+
+
+def _function_names(a: str, b: str) -> bool:
+    """``y`` and ``f(x)`` name the same function."""
+    return "y" in (a, b) and any(re.fullmatch(r"[a-zA-Z]\(x\)", name) for name in (a, b))

@@ -72,10 +72,13 @@ def compare(
         letter = kinds.choice(cleaned)
         if letter is not None and letter == kinds.choice(cleaned_gold):
             return Comparison(verdict="correct", reason=None)
+        cleaned_gold = kinds.unlabelled(cleaned_gold)
         if kind == "choice":
             if letter is not None:
                 return _wrong("different")
             return _wrong("hedged" if kinds.choices(cleaned) else "unparseable")
+    else:
+        cleaned = kinds.unlabelled(cleaned)
     checker = Checker(policy, algebra or NoAlgebra(), identity)
     expected = read_clean(cleaned_gold)
     given = read_clean(cleaned)
@@ -88,9 +91,7 @@ def compare(
     try:
         same = checker.same(expected, given)
     except Unreadable as error:
-        if _within(error.text, cleaned_gold) and not _within(error.text, cleaned):
-            return _undecided("gold_unparseable")
-        return _wrong(error.reason)
+        return _wrong(error.reason) if _readable(expected, policy, algebra) else _undecided("gold_unparseable")
     if same:
         return Comparison(verdict="correct", reason=None)
     return _wrong("hedged" if _hedged(expected, given) else "different")
@@ -104,8 +105,13 @@ def _undecided(reason: Reason) -> Comparison:
     return Comparison(verdict="undecided", reason=reason)
 
 
-def _within(part: str, whole: str) -> bool:
-    return part.replace(" ", "") in whole.replace(" ", "")
+def _readable(gold: Value, policy: Policy, algebra: Algebra | None) -> bool:
+    """Whether the gold can be compared with itself, so that what failed was the answer."""
+    try:
+        Checker(policy, algebra or NoAlgebra(), identity=False).same(gold, gold)
+    except Unreadable:
+        return False
+    return True
 
 
 def _hedged(gold: Value, answer: Value) -> bool:

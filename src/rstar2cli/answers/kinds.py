@@ -16,6 +16,9 @@ _LABELLED = re.compile(
     r"(?:\\text\{)?\s*(?:option |choice |answer )?\(?([A-Ja-j])(?:\)|[.:](?=\s|$))\s*\}?[\s~]*(.*)",
     re.DOTALL | re.IGNORECASE,
 )
+_ONE = re.compile(r"\(?[A-J]\)?|\\text\{\(?[A-J]\)?\}")
+_OPTION = re.compile(r"(?:\\text\{ ?\([A-J]\) ?\}|\([A-J]\)) *([^\s+\-*/^_=].*)", re.DOTALL)
+"""A label in brackets and what it stands before."""
 _MANY = re.compile(r"\(?[A-Ja-j]\)?(?:\s*(?:,|;|and|or|/|&)\s*\(?[A-Ja-j]\)?)+")
 
 
@@ -39,7 +42,7 @@ def infer(gold: str) -> AnswerKind:
     number = read_number(cleaned)
     if number is not None:
         return "integer" if number.value.denominator == 1 else "rational"
-    if re.fullmatch(r"\(?[A-J]\)?|\\text\{\(?[A-J]\)?\}", cleaned):
+    if _ONE.fullmatch(cleaned) or _OPTION.fullmatch(cleaned):
         return "choice"
     return "text" if isinstance(read_clean(cleaned), Words) else "expression"
 
@@ -47,8 +50,14 @@ def infer(gold: str) -> AnswerKind:
 def is_choice(cleaned_gold: str, kind: AnswerKind | None) -> bool:
     """Whether a gold is a letter of a multiple choice."""
     return kind == "choice" or (
-        kind is None and re.fullmatch(r"\(?[A-J]\)?|\\text\{\(?[A-J]\)?\}", cleaned_gold) is not None
+        kind is None and (_ONE.fullmatch(cleaned_gold) or _OPTION.fullmatch(cleaned_gold)) is not None
     )
+
+
+def unlabelled(cleaned: str) -> str:
+    """``(B) 12`` without its label; anything else as it is."""
+    match = _OPTION.fullmatch(cleaned)
+    return match[1] if match else cleaned
 
 
 def choice(cleaned: str) -> str | None:

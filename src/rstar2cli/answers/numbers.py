@@ -15,6 +15,8 @@ from rstar2cli.answers.values import Number
 MAX_EXPONENT = 10_000
 _PLAIN = re.compile(r"[+-]?\d+")
 _GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+|[1-9]\d{0,2}(?: \d{3})+|\d{1,3}(?:,\d{2})+,\d{3}")
+_EUROPEAN = re.compile(r"[+-]? ?(?:\d{1,3}(?:\.\d{3}){2,}|\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?: \d{3})+,\d+)")
+"""``1.000.000``, ``1.234,5`` and ``1 234,5``, which mean nothing else."""
 _DECIMAL = re.compile(r"([+-]?) ?(\d[\d, ]*|)(?:\.(\d*))?")
 _REPEATING = re.compile(
     r"([+-]?) ?(\d*)\.(\d*)(?:\\overline\{(\d+)\}|\\dot\{(\d)\}|\\bar\{(\d+)\}|\((\d+)\))(?: ?\\ldots)?"
@@ -28,9 +30,10 @@ _BASE_NAMES = {"two": 2, "eight": 8, "ten": 10, "sixteen": 16}
 _MIXED = re.compile(r"([+-]?) ?(\d+) +(\d+) ?/ ?(\d+)")
 _SIMPLE_FRACTION = re.compile(r"([+-]?) ?(\d+) ?/ ?(\d+)")
 _DECIMAL_COMMA = re.compile(r"([+-]?)(\d+),(\d+)")
+_COMBINATIONS = re.compile(r"(?:\\mathrm\{C\}|C)_\{ ?(\d+) ?\}\^\{ ?(\d+) ?\}")
 _ARITHMETIC = re.compile(r"[-+*/^!(){}\d.\s\\a-z]*")
 _MULTIPLES = {
-    "hundred": 2, "thousand": 3, "million": 6, "billion": 9, "trillion": 12,
+    "dozen": 12, "hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
 }  # fmt: skip
 _MULTIPLE = re.compile(rf"(.*?)[ \\~]*(?:\\text\{{)?({'|'.join(_MULTIPLES)})\}}?")
 
@@ -91,6 +94,8 @@ def _long(digits: str) -> Fraction:
 
 
 def _decimal(text: str) -> Number | None:
+    if _EUROPEAN.fullmatch(text):
+        text = text.replace(".", "").replace(" ", "").replace(",", ".")
     match = _DECIMAL.fullmatch(text)
     if match is None:
         return None
@@ -133,7 +138,8 @@ def _repeating(text: str) -> Number | None:
 def _scientific(text: str) -> Number | None:
     match = _SCIENTIFIC.fullmatch(text)
     if match is not None:
-        mantissa, exponent = _decimal(match[1]), int((match[2] or match[3]).replace(" ", ""))
+        written = match[1].replace(",", ".") if re.fullmatch(r"[+-]?\d+,\d{1,2}", match[1]) else match[1]
+        mantissa, exponent = _decimal(written), int((match[2] or match[3]).replace(" ", ""))
     else:
         match = _POWER_OF_TEN.fullmatch(text)
         if match is None:
@@ -166,10 +172,11 @@ def _multiple(text: str) -> Number | None:
     inner = read_number(match[1].strip()) if match else None
     if match is None or inner is None:
         return None
-    return Number(text, inner.value * 10 ** _MULTIPLES[match[2]])
+    return Number(text, inner.value * _MULTIPLES[match[2]])
 
 
 def _computed(text: str) -> Number | None:
+    text = _COMBINATIONS.sub(r"\\binom{\1}{\2}", text)
     if not _ARITHMETIC.fullmatch(text):
         return None
     value = arithmetic.evaluate(text)

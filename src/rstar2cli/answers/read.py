@@ -47,7 +47,7 @@ _NAME = (
 )
 _NAMES = re.compile(
     rf"{_NAME}|\( ?{_NAME}(?: ?[,;] ?{_NAME})* ?\)|{_NAME}(?: ?: ?{_NAME})+"
-    rf"|\\(?:angle|triangle) ?(?:[A-Z](?:_\{{[^{{}}]*\}})? ?)+|\| ?{_NAME} ?\|"
+    rf"|\\(?:angle|triangle) ?(?:[A-Z](?:_\{{[^{{}}]*\}})? ?)+|\\overline ?\{{[A-Z]+\}}|\| ?{_NAME} ?\|"
 )
 _NOT_NAMES = frozenset({"\\sin", "\\cos", "\\tan", "\\log", "\\ln", "\\pi", "\\infty", "e", "i", "\\pm", "\\sqrt"})
 _MATRIX = re.compile(r"\\begin ?\{([pbB]?matrix|smallmatrix|array)\}(?:\{[lcr|]*\})?(.*?)\\end ?\{\1\}", re.DOTALL)
@@ -177,7 +177,7 @@ def _listed(text: str, depth: int) -> Value | None:
     items = [_read(part, depth + 1) for _, part in parts]
     if any(item is None for item in items):
         return None
-    joiner = "or" if any("or" in mark for mark, _ in parts) else ";" if any(mark == ";" for mark, _ in parts) else ","
+    joiner = "or" if any("or" in mark for mark, _ in parts) else ","
     return Group(text, "", "", tuple(item for item in items if item is not None), joiner)
 
 

@@ -31,7 +31,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Combined:
-    """A union, intersection or difference."""
+    """A union, intersection or difference; ``both``: what two inequalities say that only a comma or "and" joins."""
 
     operation: str
     left: RealSet
@@ -82,7 +82,20 @@ def same_set(a: RealSet, b: RealSet, rank: Callable[[list[Value]], list[int]]) -
     places = dict(zip(map(id, points), rank(points), strict=True))
     count = max(places.values(), default=-1) + 1
     # gap before point k is 2k, the point itself 2k + 1, the gap after the last 2 * count
-    return all(_contains(a, at, places) == _contains(b, at, places) for at in range(2 * count + 1))
+    cells = range(2 * count + 1)
+    a, b = _decided(a, cells, places), _decided(b, cells, places)
+    return all(_contains(a, at, places) == _contains(b, at, places) for at in cells)
+
+
+def _decided(a: RealSet, cells: range, places: dict[int, int]) -> RealSet:
+    """``both`` as an intersection, or where that is empty as the union that must have been meant: x < 1 and x > 3."""
+    if not isinstance(a, Combined):
+        return a
+    left, right = _decided(a.left, cells, places), _decided(a.right, cells, places)
+    if a.operation != "both":
+        return Combined(a.operation, left, right)
+    common = Combined("cap", left, right)
+    return common if any(_contains(common, at, places) for at in cells) else Combined("cup", left, right)
 
 
 def _contains(a: RealSet, at: int, places: dict[int, int]) -> bool:
@@ -123,16 +136,24 @@ def _from_group(group: Group) -> tuple[RealSet, str | None] | None:
 
 
 def _alternatives(group: Group) -> tuple[RealSet, str | None] | None:
-    """``x < 1 or x > 3``: the union of what each says, of one variable."""
-    union: RealSet = ()
+    """``x < 1 or x > 3``: what all items say together, of one variable."""
+    together: RealSet | None = None
     names = set()
+    operation = "cup" if group.joiner == "or" else "both"
     for item in group.items:
-        part = real_set(item)
+        part = _point(item) if isinstance(item, Named) else real_set(item)
         if part is None or isinstance(item, Group):
             return None
-        union = Combined("cup", union, part[0])
+        together = part[0] if together is None else Combined(operation, together, part[0])
         names.add(part[1])
-    return (union, names.pop()) if len(names) == 1 else None
+    return (together, names.pop()) if together is not None and len(names) == 1 else None
+
+
+def _point(named: Named) -> tuple[RealSet, str | None] | None:
+    """``x = 3`` among inequalities."""
+    if isinstance(named.value, Number | Formula):
+        return Span(named.value, True, named.value, True), named.name
+    return real_set(named)
 
 
 def _from_relation(relation: Relation) -> tuple[RealSet, str | None] | None:

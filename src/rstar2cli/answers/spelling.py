@@ -77,14 +77,15 @@ def clean(text: str) -> str:
     """
     text = ascii_math(text)
     if not any(mark in text for mark in "\\$~{^_*"):
-        return _signs(" ".join(text.split())).strip()  # most answers: a number or a word
+        text = _signs(" ".join(text.replace("...", " \\ldots ").split()))  # most answers: a number or a word
+        return text[:-1] if text.endswith(".") and text[-2:-1].isalpha() else text
     text = text.replace("\\n", " ") if "\\n\\n" in text else text  # newlines escaped twice
     text = _POWER_MARK.sub("^", text)
     text = _undelimited(text.strip())
     text = _THOUSANDS_MARK.sub("", text)
     text = _DROPPED.sub(" ", text)
     text = _TEXT.sub(_text_macro, text)
-    text = _COMMAND.sub(_synonym, text)
+    text = _COMMAND.sub(_synonym, text).replace("...", " \\ldots ")
     text = _CHOOSE.sub(r"\\binom{\1}{\2}", text)
     text = _SPACES.sub(" ", text).replace("{,}", ",")
     text = _braced_fractions(text)

@@ -64,7 +64,7 @@ _NOTHING = frozenset({"unit", "units", "square units", "cubic units", "sq units"
 _HEDGES = re.compile(
     r"\b(?:or|and|but|maybe|not|about|approximately|roughly|if|when|where|for|at|to|is|are|with|from|than|least|most|mod|"
     r"more|less|otherwise|times|only|no|possible|any|all|some|each|even|odd|infinity|"
-    r"hundred|thousand|million|billion|trillion|dozen|half|third|quarter|twice|squared|cubed)\b",
+    r"hundred|thousand|million|billion|trillion|half|third|quarter|twice|squared|cubed)\b",
     re.IGNORECASE,
 )
 _POWER = r"(?:\^ ?\{? ?[23] ?\}?)?"
@@ -156,6 +156,8 @@ def _is_unit_word(before: str, words: str) -> bool:
     if _HEDGES.search(words) or not any(c.isdigit() for c in before):
         return False
     bare = _unpowered(words).strip().rstrip(".")
+    if "/" in bare:
+        return all(part.strip().lower() in _CANONICAL for part in bare.split("/")) and before.endswith((" ", "~"))
     if len(bare) == 1:
         return False  # 79 v: a variable, unless a text macro says otherwise
     known = bare.lower() in _CANONICAL

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,6 +13,7 @@ from rstar2cli.core.errors import DataError, InputMissing, UsageError
 from rstar2cli.curation.config import CurateConfig
 from rstar2cli.curation.problems import read_problems
 from rstar2cli.records.codec import encode_line
+from rstar2cli.shards.rejects import Reject
 
 ROWS = [
     {"question": "What is 1 + 1?", "answer": "so it is\n#### 2"},
@@ -168,3 +170,21 @@ def test_a_set_that_is_not_there_is_missing(tmp_path):
     (tmp_path / "train.jsonl").write_text('{"question": "q", "answer": "1"}\n')
     with pytest.raises(InputMissing, match="nosuch"):
         read(f"hf:{tmp_path}:nosuch")
+
+
+def test_golds_that_could_only_be_undecided_are_rejected(tmp_path: Path) -> None:
+    file = tmp_path / "rows.jsonl"
+    file.write_text(
+        '{"question": "a", "answer": "concave up on $(0,1)$, then down"}\n'
+        '{"question": "b", "answer": "\\\\frac{\\\\sqrt{2}}{2}"}\n'
+        '{"question": "c", "answer": "\\\\frac{1}{2"}\n'
+    )
+    rejects: list[Reject] = []
+    config = CurateConfig(answer_kind="any")
+    kept = list(read_problems([str(file)], config, seed=0, limit=None, on_reject=rejects.append))
+    assert [(problem.answer, problem.answer_kind) for problem in kept] == [(r"\frac{\sqrt{2}}{2}", "expression")]
+    assert [reject.line for reject in rejects] == [1, 3]
+    assert "can't be graded (unparseable): 'concave up" in rejects[0].reason
+    assert "(extraction)" in rejects[1].reason
+    config = CurateConfig(answer_kind="any", golds="any")
+    assert len(list(read_problems([str(file)], config, seed=0, limit=None, on_reject=rejects.append))) == 3

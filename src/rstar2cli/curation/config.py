@@ -54,7 +54,10 @@ class CurateConfig:
     count: int = 1000
     """Problems that `synth:` makes when there is no --limit."""
     answer_kind: Literal["integer", "any"] = "integer"
-    """Which foreign rows are kept: `integer` rejects every answer that is no integer; `any` keeps them as text."""
+    """Which foreign rows are kept: `integer` rejects every answer that is no integer; `any` keeps others too."""
+    golds: Literal["graded", "any"] = "graded"
+    """`graded` rejects a gold that the grader does not accept as its own answer; such problems could only ever be
+    undecided. `any` keeps it."""
     duplicates: Literal["reject", "keep"] = "reject"
     """What becomes of a foreign row whose prompt was seen before (case and spaces aside)."""
     fields: FieldsConfig = field(default_factory=FieldsConfig)

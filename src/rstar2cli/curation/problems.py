@@ -13,6 +13,9 @@ from rstar2cli.curation.mapping import source_names, to_problem
 from rstar2cli.curation.sources import files, hub, synth
 from rstar2cli.curation.sources.rows import Row
 from rstar2cli.curation.synth.generate import canonical
+from rstar2cli.grading.config import GradingConfig
+from rstar2cli.grading.grade import shared_grader
+from rstar2cli.grading.selftest import gold_fault
 from rstar2cli.records import Problem
 from rstar2cli.records.codec import RowError
 from rstar2cli.shards.rejects import Reject
@@ -75,6 +78,7 @@ class _Reader:
     ) -> None:
         self._config = config
         self._seed = seed
+        self._grader = shared_grader(GradingConfig())
         count = config.count if limit is None else limit
         self._synth_count = count if where is None else _SCANNED_FOR_WHERE * count
         self._strict = strict
@@ -139,6 +143,11 @@ class _Reader:
             return None
         if config.split not in ("all", split_side(problem)):
             return None
+        if config.golds == "graded":
+            fault = gold_fault(problem, self._grader)
+            if fault is not None:
+                self._on_reject(row.rejected(f"the gold can't be graded ({fault}): {problem.answer[:60]!r}"))
+                return None
         place = f"{row.file}:{row.line}"
         if config.duplicates == "reject":
             key = _identity(problem)

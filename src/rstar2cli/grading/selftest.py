@@ -40,7 +40,7 @@ def faulty_golds(
     """Golds that fail as their own answer, with the identity path off."""
     with ThreadPoolExecutor(4) as threads:
         for done, (problem, fault) in enumerate(
-            zip(problems, threads.map(lambda p: _fault(p, grader), problems), strict=True), 1
+            zip(problems, threads.map(lambda p: gold_fault(p, grader), problems), strict=True), 1
         ):
             on_done(done)
             if fault is not None:
@@ -91,7 +91,8 @@ def normal_form(gold: str) -> str:
     return f"{value.value.numerator}/{value.value.denominator}" if isinstance(value, Number) else key(cleaned)
 
 
-def _fault(problem: Problem, grader: Grader) -> str | None:
+def gold_fault(problem: Problem, grader: Grader) -> str | None:
+    """Why a gold is not accepted as its own answer; null if it is."""
     gold = problem.answer
     if not gold.strip():
         return "empty"

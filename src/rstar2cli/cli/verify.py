@@ -179,7 +179,7 @@ class _Tally:
         if not quiet:
             why = ", ".join(f"{reason} {count}" for reason, count in self.reasons.most_common())
             counts = ", ".join(f"{self.verdicts[verdict]} {verdict}" for verdict in ("correct", "wrong", "undecided"))
-            say(f"{rows} rows: {counts}" + (f" ({why})" if why else ""))
+            say(f"{rows} row{'s' if rows != 1 else ''}: {counts}" + (f" ({why})" if why else ""))
         if self.labelled and not quiet:
             agree = self.labelled - len(self.false_positives) - len(self.false_negatives)
             say(

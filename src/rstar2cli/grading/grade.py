@@ -23,6 +23,9 @@ from rstar2cli.records import AnswerKind, Finish, Verdict
 _CUT: tuple[Finish, ...] = ("length", "tool_overflow")
 """Ends at which the model was stopped in the middle of its work."""
 
+BY_CLOCK: tuple[Reason, ...] = ("limit", "checker_lost")
+"""Reasons that another run of the same answer need not have."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Grade:

@@ -16,7 +16,7 @@ from rstar2cli.dialogue.calls import ParsedCall, parse_calls, unfinished_call
 from rstar2cli.dialogue.dialogue import Dialogue
 from rstar2cli.dialogue.trail import TokenTrail
 from rstar2cli.engines.base import Completion, Request
-from rstar2cli.grading.grade import Grade, Grader, reward
+from rstar2cli.grading.grade import BY_CLOCK, Grade, Grader, reward
 from rstar2cli.records import CallRecord, Finish, Trajectory, Turn
 from rstar2cli.rollout.config import RolloutConfig
 from rstar2cli.rollout.jobs import Job
@@ -168,7 +168,7 @@ class Episode:
             n_answers=answers,
             p_err=errors / len(calls) if calls else NO_CALL_P_ERR,
             p_format=min(1.0, (answers - 1) / n_turns) if answers else 1.0,
-            deterministic=self._config.deterministic and not self._clock_decided,
+            deterministic=self._config.deterministic and not self._clock_decided and graded.reason not in BY_CLOCK,
             extra={} if self.lost_why is None else {"lost": self.lost_why},
             timings={"total": total, **self.seconds, "queue": max(0.0, total - busy)},
         )

@@ -104,3 +104,15 @@ def test_stages_chain_through_pipes(place: Path) -> None:
     assert done.returncode == 0, done.stderr
     columns = {row["column"]: row for row in map(json.loads, done.stdout.splitlines())}
     assert columns["rows"]["mean"] == 6
+
+
+def test_stored_verdicts_are_those_of_verify(place: Path) -> None:
+    rstar2 = f"{sys.executable} -m rstar2cli"
+    query = "select gold, answer as pred, verdict = 'correct' as expected from this"
+    script = (
+        f'set -euo pipefail; {rstar2} sql "{query}" this={place / "rl" / "rollouts"} -f jsonl '
+        f"| {rstar2} verify - --expected-field expected"
+    )
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("\n") == 8 and "8 of 8 agree" in done.stderr

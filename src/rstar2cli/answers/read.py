@@ -52,12 +52,10 @@ _NAMES = re.compile(
 _NOT_NAMES = frozenset({"\\sin", "\\cos", "\\tan", "\\log", "\\ln", "\\pi", "\\infty", "e", "i", "\\pm", "\\sqrt"})
 _MATRIX = re.compile(r"\\begin ?\{([pbB]?matrix|smallmatrix|array)\}(?:\{[lcr|]*\})?(.*?)\\end ?\{\1\}", re.DOTALL)
 _SET_OPERATIONS = ("\\cup", "\\cap", "\\setminus")
-_LABEL = re.compile(r"\\text\{\(?([A-J])\)?\}|\(([A-J])\)")
 _CLOCK = re.compile(r"(\d{1,2}) ?: ?([0-5]\d)(?: ?: ?([0-5]\d))? ?(?:\\text\{)? ?([AaPp])?\.?([Mm])?\.?\}?")
 _APPROXIMATE = re.compile(
     r"(?:\\approx|\\text\{(?:approximately|about|approx\.?)\}|approximately|about)\s*", re.IGNORECASE
 )
-_SENTENCE = re.compile(r"(?:\\text\{)?(?:the )?(?:final )?answer(?: is)?:?\}? +(?=\S)", re.IGNORECASE)
 _TWICE = re.compile(r"([^:]+):\s*((?:[(\[]|\\\{|\\emptyset|\\mathbb).*)", re.DOTALL)
 """An inequality, a colon, the same as an interval."""
 _NUMBER_SET = re.compile(r"\\mathbb ?\{[A-QS-Z]\}(?:[\^_]\{[^{}]*\})*")
@@ -109,11 +107,6 @@ def _read(text: str, depth: int) -> Value | None:
         or _approximate(text, depth)
         or Formula(text)
     )
-
-
-def is_words(text: str) -> bool:
-    """Whether it is words: three letters and more outside of LaTeX, or a text macro around all of it."""
-    return _words(text) is not None
 
 
 def _words(text: str) -> Value | None:

@@ -74,7 +74,6 @@ _PERCENT = re.compile(r"(.*?)[\s~]*(?:\\?%|(?:\\text\{)?\s*(?:percent|pct|percen
 _PREFIX = re.compile(r"([+-]?) ?(\\\$|\$|€|£|¥|₹)[ ~]*(.+)", re.DOTALL)
 _SUFFIX = re.compile(r"(.*?)[ ~]*(\\\$|\$|€|£|¥|₹|¢)", re.DOTALL)
 _MACRO = re.compile(rf"(.*?[^\s~])[\s~]*((?:\\text\{{[^{{}}]*\}}{_POWER}(?: ?(?:/|\\cdot) ?)?)+)", re.DOTALL)
-_MACRO_BEFORE = re.compile(r"\\text\{([^{}]*)\}\s*(.+)", re.DOTALL)
 _NOTE = re.compile(r"(.*\d[^A-Za-z]*?) \(([A-Za-z][A-Za-z '-]*)\)", re.DOTALL)
 _BARE = re.compile(
     rf"([^A-Za-z]*\d[^A-Za-z]*?|.*[\d)}}] )\(?([A-Za-z][A-Za-z. /'-]*{_POWER}(?:/[A-Za-z]+{_POWER})?)\)?", re.DOTALL

@@ -131,7 +131,6 @@ def _evaluate(
             resolved=run.resolved(),
             seed=run.seed,
             resume=run.resume and lasting,
-            overwrite=run.overwrite and lasting,
             progress=run.progress,
         )
     if result.too_long:

@@ -31,7 +31,7 @@ from rstar2cli.cli.say import say
 from rstar2cli.core import config as configuration
 from rstar2cli.core import drain, process
 from rstar2cli.core.allocator import keep_memory
-from rstar2cli.core.errors import DataError, InputMissing, Stopped, UsageError
+from rstar2cli.core.errors import DataError, InputMissing, RstarError, Stopped, UsageError
 from rstar2cli.core.progress import ProgressFn
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ class Stage(Generic[C]):
         """
         from rstar2cli.shards.writer import ROWS_PER_PART, open_writer
 
-        with open_writer(
+        writer = open_writer(
             self.out,
             cls,
             lineage=self.lineage(model),
@@ -194,13 +194,24 @@ class Stage(Generic[C]):
             overwrite=self.overwrite,
             rejects=self.rejects,
             rows_per_part=self.rows_per_part or rows_per_part or ROWS_PER_PART,
-        ) as writer:
-            self._writer = writer
-            self._rejects_file = None if writer.rejects_path is None else str(writer.rejects_path)
-            for reject in self.rejected:
-                writer.reject(reject)
-            yield writer
-        self._writer = None
+        )
+        try:
+            with writer:
+                self._writer = writer
+                self._rejects_file = None if writer.rejects_path is None else str(writer.rejects_path)
+                for reject in self.rejected:
+                    writer.reject(reject)
+                yield writer
+                if writer.replaces:
+                    # Here, while the old output can be kept: only a run that succeeds takes its place.
+                    self._rejects_file = self.rejects
+                    self.keep_rejects()
+                    self.judge_rejects()
+        except Stopped as stop:
+            stop.resumable = stop.resumable and writer.kept
+            raise
+        finally:
+            self._writer = None
 
     def warn(self, message: str) -> None:
         """A line on stderr that is not an error."""
@@ -307,10 +318,11 @@ def stage(
             run.model = given.get("model")
             keep_memory()
             with signals.draining():
+                _refuse_own_input(run, given)
                 try:
                     function(run, **given)
-                except Stopped as stop:
-                    stop.resumable = stop.resumable and run.out != "-" and Path(run.out).is_dir()
+                except RstarError:
+                    _tell_old_output(run)
                     raise
 
         command.__signature__ = _signature(own, run_directory)  # type: ignore[attr-defined]
@@ -354,6 +366,24 @@ def _require(name: str, inputs: list[str], out: str | None, required: dict[str, 
     wanted = (["IN"] if not inputs else []) + (["-o OUT"] if out is None else []) + [f"--{key}" for key in missing]
     if wanted:
         raise UsageError(f"{name}: missing {', '.join(wanted)}", hint=f"see rstar2 {name} --help")
+
+
+def _refuse_own_input(run: Stage[Any], given: dict[str, Any]) -> None:
+    """Before anything else: what is read must not be what is replaced."""
+    if not process.ranks().main:
+        return
+    from rstar2cli.shards.overlap import refuse_own_input, sidecars
+
+    outputs = [run.out, *sidecars(run.out), *([run.rejects] if run.rejects else [])]
+    refuse_own_input([*run.inputs, *(given.get("rollouts") or [])], outputs, model=run.model)
+
+
+def _tell_old_output(run: Stage[Any]) -> None:
+    from rstar2cli.shards.aside import Aside
+
+    aside = Aside(Path(run.out))
+    if aside.held:
+        run.warn(f"the old output is kept in {aside.place} until the new one is complete")
 
 
 def _make(

@@ -31,6 +31,15 @@ def output_error(name: str | Path, error: OSError) -> RstarError:
     return OutputConflict(f"{name}: can't write: {reason}", hint="choose an output that you may write to")
 
 
+@contextmanager
+def telling(name: str | Path) -> Iterator[None]:
+    """Refusals of the file system inside the block come as :func:`output_error` for ``name``."""
+    try:
+        yield
+    except OSError as error:
+        raise output_error(name, error) from error
+
+
 def is_temp(name: str) -> bool:
     """Whether a file name is one of :func:`temp_path`: what a killed process was writing."""
     return name.startswith(".") and TEMP_MARK in name

@@ -6,13 +6,14 @@ import glob
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from rstar2cli.core.errors import DataError, InputMissing
+from rstar2cli.shards.aside import aside_of
 from rstar2cli.shards.lines import PARQUET_MAGIC
 from rstar2cli.shards.manifest import CONFIG, JOURNAL, MANIFEST, REJECTS, Manifest, read_manifest
+from rstar2cli.shards.owned import begun_by_stage
 
 STDIN = Path("-")
 ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".parquet")
@@ -115,21 +116,15 @@ def unfinished(path: Path) -> bool:
     """Whether a directory without a manifest is a shard directory whose writer has not finished."""
     if (path / "run.json").exists():
         return False
-    return (path / JOURNAL).exists() or any(path.glob("part-*.parquet")) or _begun_by_stage(path)
-
-
-def _begun_by_stage(path: Path) -> bool:
-    """Whether its ``config.json`` is one that a stage wrote; models and data sets of others have one too."""
-    try:
-        return "stage" in msgspec.json.decode((path / CONFIG).read_bytes(), type=dict[str, Any])
-    except (OSError, msgspec.DecodeError):
-        return False
+    begun = (path / JOURNAL).exists() or any(path.glob("part-*.parquet")) or begun_by_stage(path)
+    return begun or any(place.is_dir() for place in aside_of(path))
 
 
 def _unfinished(path: Path) -> InputMissing:
     parts = f", or read what is there: '{path}/part-*.parquet'" if any(path.glob("part-*.parquet")) else ""
+    old = next((f"; what it is to replace is in {place}" for place in aside_of(path) if place.is_dir()), "")
     return InputMissing(
-        f"{path}: no manifest.json: its writer has not finished", hint=f"finish it with --resume{parts}"
+        f"{path}: no manifest.json: its writer has not finished", hint=f"finish it with --resume{parts}{old}"
     )
 
 

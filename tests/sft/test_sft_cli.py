@@ -112,7 +112,7 @@ def test_a_reject_names_the_line_it_came_from(base, tmp_path, where):
         (["{e}", "-m", "{m}", "-o", "{t}/run"], 4, "no records in"),
         (["{d}", "-m", "{m}", "-o", "{t}/run", "--set", "optim.lrr=1"], 2, "did you mean 'optim.lr'"),
         (["{d}", "-m", "{m}", "-o", "{t}/run", "--set", "batch=0"], 2, "at least 1"),
-        (["{d}", "-m", "{m}", "-o", "{d}"], 5, "is a file"),
+        (["{d}", "-m", "{m}", "-o", "{e}"], 5, "is a file"),
         (["{d}", "-m", "{m}", "-o", "{t}/run", "--resume"], 4, "no run to resume"),
         (["{d}", "-m", "{m}", "-o", "{t}/run", "--set", "optim.processes=2"], 2, "2 processes expected, 1 running"),
     ],

@@ -54,6 +54,7 @@ def main(run: Stage[EvalConfig], model: Model, samples: Samples = None, determin
     run.config = dataclasses.replace(run.config, rollout=rollout)
     problems = _problems(run)
     run.require(problems, "problems")
+    run.judge_rejects()
     if run.dry_run:
         _plan(run, problems, model)
         return

@@ -71,6 +71,7 @@ def _problems(run: Stage[RolloutConfig]) -> list[Problem]:
                 f"problem id {problem.id!r} occurs twice in the input", hint="ids must be unique: filter with --where"
             )
     run.require(problems, "problems")
+    run.judge_rejects()
     return list(problems.values())
 
 

@@ -106,6 +106,8 @@ class DirectoryWriter(Writer[R]):
             self._aside.take(owned(self._path))
             self._remove(keep=set())
         write_bytes(self._path / files.CONFIG, files.encode(self._config))
+        if not self._loaded:
+            self._write_journal([])  # from here on it is known as ours
 
     def _load(self) -> None:
         """Take over what an earlier writer finished."""

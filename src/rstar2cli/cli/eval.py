@@ -43,6 +43,7 @@ def main(run: Stage[EvalConfig], model: Model, samples: Samples = None, determin
     OUT gets one score a sample, OUT/trajectories what the model did, OUT/result.json the figures.
     Undecided samples (our failures) count as not correct and are shown beside the score.
     """
+    from rstar2cli.policy.describe import check_model
     from rstar2cli.policy.digest import checkpoint_digest
     from rstar2cli.policy.load import resolve_model
     from rstar2cli.records import Score
@@ -58,6 +59,7 @@ def main(run: Stage[EvalConfig], model: Model, samples: Samples = None, determin
     if run.dry_run:
         _plan(run, problems, model)
         return
+    check_model(model)
     digest = checkpoint_digest(resolve_model(model))
     with run.writer(Score, model=digest) as writer:
         result = _evaluate(run, problems, model, digest, writer)

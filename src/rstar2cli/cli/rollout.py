@@ -106,11 +106,13 @@ def _plan(run: Stage[RolloutConfig], problems: list[Problem], model: str) -> Non
 
 def _rollout(run: Stage[RolloutConfig], problems: list[Problem], model: str) -> None:
     from rstar2cli.dialogue.dialogue import Dialogue
+    from rstar2cli.policy.describe import check_model
     from rstar2cli.policy.digest import checkpoint_digest
     from rstar2cli.policy.load import load_tokenizer, resolve_model
     from rstar2cli.records import Trajectory
     from rstar2cli.rollout.collector import Collected
 
+    check_model(model)
     path = resolve_model(model)
     dialogue = Dialogue(load_tokenizer(path), run.config.dialogue)
     digest = checkpoint_digest(path)

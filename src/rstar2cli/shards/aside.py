@@ -6,6 +6,7 @@ thing to do: what lies in ``.replacing`` was being moved, there or back, and goe
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
@@ -26,7 +27,7 @@ class Aside:
     @property
     def held(self) -> bool:
         """Whether there is old content aside."""
-        return self._whole.is_dir()
+        return os.path.isdir(self._whole)  # noqa: PTH112 - Path.is_dir raises where the directory may not be entered
 
     @property
     def place(self) -> Path:

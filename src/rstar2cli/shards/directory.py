@@ -16,7 +16,7 @@ from rstar2cli.records.base import Record
 from rstar2cli.shards import manifest as files
 from rstar2cli.shards import parquet
 from rstar2cli.shards.aside import Aside
-from rstar2cli.shards.atomic import is_temp, output_error, write_bytes
+from rstar2cli.shards.atomic import is_temp, output_error, telling, write_bytes
 from rstar2cli.shards.digest import combine
 from rstar2cli.shards.lineage import Lineage
 from rstar2cli.shards.lock import LOCK, OutputLock, is_leftover
@@ -56,8 +56,9 @@ class DirectoryWriter(Writer[R]):
         self._part: PartFile[R] | None = None
         self._config = config
         self._overwrite = overwrite
-        _check_free(path, resume, overwrite)
-        self.replaces = overwrite and path.exists() and _holds_something(path)
+        with telling(path):
+            _check_free(path, resume, overwrite)
+            self.replaces = overwrite and path.exists() and _holds_something(path)
         self._resume = resume
         self._aside = Aside(path)
         self._made = not path.exists()

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rstar2cli.core.errors import OutputConflict
+from rstar2cli.core.reading import reading
+from rstar2cli.shards.atomic import telling
 from rstar2cli.shards.manifest import CONFIG, REJECTS
 from rstar2cli.shards.resolve import resolve
 
@@ -16,18 +18,18 @@ def refuse_own_input(inputs: Sequence[str], outputs: Sequence[str], *, model: st
     ``inputs`` as stages take them: names of generators, hub sets and ``NAME:FILE`` too. Raises what
     :func:`rstar2cli.shards.resolve.resolve` does for inputs that can't be read.
     """
-    there = [(out, Path(out).resolve()) for out in outputs if out != "-" and Path(out).exists()]
+    there = []
+    for out in outputs:
+        with telling(out):
+            if out != "-" and Path(out).exists():
+                there.append((out, Path(out).resolve()))
     if not there:
         return
-    read = [(name, path) for name in inputs for path in _places(name)]
-    if model is not None:
-        read.append((model, Path(model)))
-    for name, path in read:
-        if path.exists():
-            real = path.resolve()
+    with reading("input"):
+        for name, path in _read(inputs, model):
             for out, place in there:
-                if real == place or place in real.parents:
-                    what = f"is also the input {name}" if real == place else f"the input {name} lies in it"
+                if path == place or place in path.parents:
+                    what = f"is also the input {name}" if path == place else f"the input {name} lies in it"
                     raise OutputConflict(
                         f"{out}: {what}, and would be lost", hint="write to another OUT, then remove the old one"
                     )
@@ -36,6 +38,14 @@ def refuse_own_input(inputs: Sequence[str], outputs: Sequence[str], *, model: st
 def sidecars(out: str) -> list[str]:
     """What is written beside a single file."""
     return [f"{out}.{name}" for name in (CONFIG, REJECTS)]
+
+
+def _read(inputs: Sequence[str], model: str | None) -> Iterator[tuple[str, Path]]:
+    """Name and real path of all that is read and is there."""
+    if model is not None and Path(model).exists():
+        yield model, Path(model).resolve()
+    for name in inputs:
+        yield from ((name, path.resolve()) for path in _places(name) if path.exists())
 
 
 def _places(name: str) -> Iterator[Path]:

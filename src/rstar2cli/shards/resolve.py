@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from rstar2cli.core.errors import DataError, InputMissing
+from rstar2cli.core.reading import reading
 from rstar2cli.shards.aside import aside_of
 from rstar2cli.shards.lines import PARQUET_MAGIC
 from rstar2cli.shards.manifest import CONFIG, JOURNAL, MANIFEST, REJECTS, Manifest, read_manifest
@@ -45,10 +46,8 @@ def resolve(inputs: Sequence[str]) -> list[Source]:
     """
     if list(inputs).count("-") > 1:
         raise InputMissing("-: standard input can be read only once")
-    try:
+    with reading("input"):  # a directory on the way that may not be searched, a name that is too long
         return [source for name in inputs for source in _one(name)]
-    except OSError as error:  # a directory on the way that may not be searched, a name that is too long
-        raise InputMissing(f"{error.filename}: can't read: {error.strerror}") from error
 
 
 def _one(name: str) -> list[Source]:

@@ -11,7 +11,7 @@ from typing import Any
 from rstar2cli.core.errors import InputMissing, OutputConflict, Stopped
 from rstar2cli.core.process import ranks
 from rstar2cli.shards.aside import Aside, aside_of
-from rstar2cli.shards.atomic import output_error, write_bytes
+from rstar2cli.shards.atomic import output_error, telling, write_bytes
 from rstar2cli.shards.lock import LOCK, OutputLock, is_leftover
 from rstar2cli.shards.manifest import REJECTS
 from rstar2cli.shards.rejects import Reject, encode_reject
@@ -85,7 +85,11 @@ def check_out(out: str | Path, *, stage: str, resume: bool, overwrite: bool) -> 
     """Raise what :func:`open_run` would, without touching anything: to be asked before long work."""
     if not ranks().main:
         return
-    path = Path(out)
+    with telling(out):
+        _check_free(Path(out), stage, resume, overwrite)
+
+
+def _check_free(path: Path, stage: str, resume: bool, overwrite: bool) -> None:
     if path.exists() and not path.is_dir():
         raise OutputConflict(f"{path}: is a file; {stage} writes a run directory")
     marked = any((place / _MARK).exists() for place in (path, *aside_of(path)))

@@ -86,6 +86,15 @@ def sync_directory(path: Path) -> None:
         os.close(fd)
 
 
+def check_new(path: str | Path, *, overwrite: bool) -> None:
+    """Raise :class:`OutputConflict` if a file may not be written here: to be asked before the work for it."""
+    with telling(path):
+        if Path(path).is_dir():
+            raise OutputConflict(f"{path}: a directory, so no file replaces it", hint="choose another name")
+        if Path(path).exists() and not overwrite:
+            raise OutputConflict(f"{path}: exists", hint="replace it with --overwrite, or choose another name")
+
+
 def write_bytes(path: Path, data: bytes) -> None:
     """Write a small file whole or not at all."""
     with replacing(path) as file:

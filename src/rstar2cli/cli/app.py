@@ -111,16 +111,14 @@ def run(arguments: list[str]) -> int:
             return done.exit_code
         except BrokenPipeError:
             return signals.quiet_pipe()
-        except KeyboardInterrupt:
-            return 130
+        except (KeyboardInterrupt, typer.Abort):
+            return signals.interrupted()
         except ClickException as error:
             return _usage(error)
         except RstarError as error:
             return _expected(error, arguments)
         except OSError as error:
             return _expected(_from_os(error), arguments)
-        except typer.Abort:
-            return 130
         except Exception as error:  # noqa: BLE001 - the last line: everything else is a bug, and says so
             return _bug(error)
 

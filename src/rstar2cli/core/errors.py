@@ -63,3 +63,10 @@ class Stopped(RstarError):
         super().__init__(message, hint=hint)
         self.resumable = resumable
         """Whether there is something to go on from; a stage says no where its output keeps nothing."""
+        self._kept = ""
+
+    def tell_kept(self, what: str) -> None:
+        """Add what is saved of the work, once: the writer nearest to it knows best."""
+        if not self._kept:
+            self._kept = what
+            self.message = f"{self.message}; {what}"

@@ -35,6 +35,7 @@ class Scheduler:
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._next: Episode | None = None
         self._running = 0
+        self._done = 0
         self._reserved = 0
 
     def run(self, episodes: Iterable[Episode]) -> None:
@@ -42,7 +43,7 @@ class Scheduler:
         source = iter(episodes)
         self._admit(source)
         while self._running:
-            drain.check("finished trajectories are saved, those under way are given up")
+            drain.check(f"{self._done} trajectories finished, {self._running} under way given up")
             try:
                 event = self._events.get(timeout=_POLL_S)
             except queue.Empty:
@@ -100,6 +101,7 @@ class Scheduler:
             self._finished(episode)
 
     def _finished(self, episode: Episode) -> None:
+        self._done += 1
         self._running -= 1
         self._reserved -= episode.reservation
         self._on_finished(episode)

@@ -225,6 +225,11 @@ class DirectoryWriter(Writer[R]):
             self._aside.put_back(_OF_BEGINNING)
         return False
 
+    def _tell_kept(self) -> str:
+        if self.kept:
+            return f"{self.rows} {self.cls.record_name} records are saved in {self._path}"
+        return f"nothing is saved in {self._path}" + (", which is as it was" if self.replaces else "")
+
     def _release(self) -> None:
         self._lock.release()
         if self._made:

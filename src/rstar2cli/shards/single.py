@@ -49,6 +49,9 @@ class StreamWriter(Writer[R]):
     def _abandon(self, keep: bool) -> bool:
         return False
 
+    def _tell_kept(self) -> str:
+        return f"{self.rows} {self.cls.record_name} records went to standard output"
+
 
 class FileWriter(Writer[R]):
     """One file, named when it is complete. See :func:`rstar2cli.shards.writer.open_writer`."""
@@ -131,6 +134,10 @@ class FileWriter(Writer[R]):
             failed = OutputConflict(f"{self._path}: not finished")
             self._open.__exit__(type(failed), failed, None)
         return False
+
+    def _tell_kept(self) -> str:
+        old = ", and is as it was" if self.replaces or self.complete else ""
+        return f"nothing is saved: {self._path} is written whole or not at all{old}"
 
     def _release(self) -> None:
         self._lock.release()

@@ -90,6 +90,10 @@ class Writer(abc.ABC, Generic[R]):
         Returns whether there is something to go on from.
         """
 
+    @abc.abstractmethod
+    def _tell_kept(self) -> str:
+        """In words: what :meth:`_abandon` left."""
+
     def _release(self) -> None:
         """Give back locks and open files."""
 
@@ -139,6 +143,8 @@ class Writer(abc.ABC, Generic[R]):
                     raise
             else:
                 self.kept = self._abandon(keep=isinstance(error, Stopped))
+                if isinstance(error, Stopped):
+                    error.tell_kept(self._tell_kept())
         finally:
             self._close_rejects()
             self._release()

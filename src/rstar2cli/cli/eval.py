@@ -74,8 +74,9 @@ def _problems(run: Stage[EvalConfig]) -> list[Problem]:
     from rstar2cli.records import Problem
     from rstar2cli.shards.reader import read_records
 
+    _refuse_unknown([name for name in run.inputs if not is_benchmark(name)])
     if not any(map(is_benchmark, run.inputs)):
-        return list(run.read(Problem))
+        return run.read_unique(Problem)
     problems: list[Problem] = []
     for name in run.inputs:
         if is_benchmark(name):
@@ -88,6 +89,19 @@ def _problems(run: Stage[EvalConfig]) -> list[Problem]:
 
         problems = Where(run.where, Problem).records(problems)
     return problems[: run.limit]
+
+
+def _refuse_unknown(inputs: list[str]) -> None:
+    """Say which benchmarks there are if a name looks like one."""
+    from pathlib import Path
+
+    from rstar2cli.core.errors import UsageError
+    from rstar2cli.evals.benchmarks.load import BENCHMARKS
+
+    for name in inputs:
+        key, colon, _ = name.partition(":")
+        if colon and key.isidentifier() and not Path(name).exists():
+            raise UsageError(f"{name}: no benchmark {key!r}", hint=f"benchmarks: {', '.join(BENCHMARKS)}")
 
 
 def _plan(run: Stage[EvalConfig], problems: list[Problem], model: str) -> None:

@@ -61,18 +61,12 @@ def main(
 
 
 def _problems(run: Stage[RolloutConfig]) -> list[Problem]:
-    from rstar2cli.core.errors import DataError
     from rstar2cli.records import Problem
 
-    problems: dict[str, Problem] = {}
-    for problem in run.read(Problem, keep_places=True):
-        if problems.setdefault(problem.id, problem) is not problem:
-            raise DataError(
-                f"problem id {problem.id!r} occurs twice in the input", hint="ids must be unique: filter with --where"
-            )
+    problems = run.read_unique(Problem)
     run.require(problems, "problems")
     run.judge_rejects()
-    return list(problems.values())
+    return problems
 
 
 def _plan(run: Stage[RolloutConfig], problems: list[Problem], model: str) -> None:

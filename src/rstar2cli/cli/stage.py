@@ -31,7 +31,7 @@ from rstar2cli.cli.say import say
 from rstar2cli.core import config as configuration
 from rstar2cli.core import drain, process
 from rstar2cli.core.allocator import keep_memory
-from rstar2cli.core.errors import DataError, InputMissing, RstarError, Stopped, UsageError
+from rstar2cli.core.errors import DataError, EnvironmentMissing, InputMissing, RstarError, Stopped, UsageError
 from rstar2cli.core.progress import ProgressFn
 
 if TYPE_CHECKING:
@@ -79,6 +79,8 @@ class Stage(Generic[C]):
     """Rows that could not be used."""
     _places: dict[str, tuple[str, int]] = field(default_factory=dict)
     """File and line of the records read, by their ids."""
+    _placed: dict[int, tuple[str, int]] = field(default_factory=dict)
+    """The same by the identity of the record: ids may occur twice."""
     _judged: int = 0
     _rejects_file: str | None = None
     _writer: Writer[Any] | None = None
@@ -130,12 +132,26 @@ class Stage(Generic[C]):
             self._heed_stop()
             yield record
 
+    def read_unique(self, cls: type[R]) -> list[R]:
+        """All of :meth:`read`, with places. Raises ``DataError`` for an id that occurs twice, with both places."""
+        records: dict[str, R] = {}
+        for record in self.read(cls, keep_places=True):
+            name = getattr(record, "id", "")
+            if records.setdefault(name, record) is not record:
+                first, second = (":".join(map(str, self._placed[id(one)])) for one in (records[name], record))
+                other = "given twice" if first == second else f"that of {first} too"
+                raise DataError(
+                    f"{second}: the {cls.record_name} id {name!r} is {other}",
+                    hint="ids must be unique: leave rows out with --where, or give each input once",
+                )
+        return list(records.values())
+
     def _heed_stop(self) -> None:
         # The stages read everything before they begin: what is there to go on from is of an earlier run.
         drain.check(f"{self.read_rows} input rows read, nothing begun", resumable=self.resume)
 
     def _note_place(self, record: Record, file: str, line: int) -> None:
-        self._places[getattr(record, "id", "")] = file, line
+        self._places[getattr(record, "id", "")] = self._placed[id(record)] = file, line
 
     def refusal(self, record_id: str, reason: str) -> Reject:
         """A reject for a record that :meth:`read` gave (``keep_places``) and that can't be used, with its place."""
@@ -267,9 +283,8 @@ class Stage(Generic[C]):
         message = f"{len(self.rejected)} of {self.read_rows} input rows rejected; the first:\n{first}"
         if share > self.max_rejects:
             listed = self._rejects_file or "--rejects FILE lists them all"
-            raise DataError(
-                message, hint=f"allow more with --max-rejects {min(1.0, share + 0.005):.2f}, or mend them ({listed})"
-            )
+            more = f"allow more with --max-rejects {min(1.0, share + 0.005):.2f}, or " if share < 1.0 else ""
+            raise DataError(message, hint=f"{more}mend them ({listed})")
         self.warn(message)
 
 
@@ -321,8 +336,10 @@ def stage(
                 _refuse_own_input(run, given)
                 try:
                     function(run, **given)
-                except RstarError:
+                except RstarError as error:
                     _tell_old_output(run)
+                    if isinstance(error, EnvironmentMissing) and _begun(run.out):
+                        error.hint = f"{error.hint}; what is done stays, and --resume goes on from there"
                     raise
 
         command.__signature__ = _signature(own, run_directory)  # type: ignore[attr-defined]
@@ -376,6 +393,16 @@ def _refuse_own_input(run: Stage[Any], given: dict[str, Any]) -> None:
 
     outputs = [run.out, *sidecars(run.out), *([run.rejects] if run.rejects else [])]
     refuse_own_input([*run.inputs, *(given.get("rollouts") or [])], outputs, model=run.model)
+
+
+def _begun(out: str) -> bool:
+    """Whether there is an output to go on with."""
+    path = Path(out)
+    if not path.is_dir():
+        return False
+    from rstar2cli.shards.resolve import unfinished
+
+    return (path / "run.json").exists() or unfinished(path)
 
 
 def _tell_old_output(run: Stage[Any]) -> None:

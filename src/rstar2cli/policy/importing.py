@@ -48,7 +48,7 @@ def import_model(source: str, out: str, *, dtype: torch.dtype = torch.bfloat16, 
     ``EnvironmentMissing`` (a package or the hub is missing), ``OutputConflict``.
     """
     refuse_existing(out, overwrite)
-    if source.startswith(DEMO) or source.endswith(".gguf"):
+    if source.startswith(DEMO) or source.endswith(".gguf") or Path(source).is_file():
         file = demo_file(source.removeprefix(DEMO)) if source.startswith(DEMO) else Path(source)
         model, tokenizer = _read_gguf(file)
         place = str(file)
@@ -102,7 +102,9 @@ def _read_gguf(file: Path) -> tuple[Any, Any]:
         raise EnvironmentMissing(f"{file}: reading GGUF needs the package gguf", hint="pip install 'rstar2cli[demo]'")
     with file.open("rb") as head:
         if head.read(4) != b"GGUF":
-            raise DataError(f"{file}: not a GGUF file")
+            raise DataError(
+                f"{file}: not a GGUF file", hint="import a GGUF file, a model directory, a hub id, or demo:smollm2"
+            )
     try:
         tokenizer = AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)
         with contextlib.redirect_stderr(io.StringIO()):  # it draws a bar that can't be turned off

@@ -26,7 +26,7 @@ def output_error(name: str | Path, error: OSError) -> RstarError:
     if disk_full(error):
         return EnvironmentMissing(
             f"{name}: can't write: {reason}",
-            hint="make room and run the same command with --resume, or write elsewhere",
+            hint="make room and run the command again, or write elsewhere",
         )
     return OutputConflict(f"{name}: can't write: {reason}", hint="choose an output that you may write to")
 

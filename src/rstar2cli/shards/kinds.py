@@ -10,7 +10,9 @@ from rstar2cli.core.errors import DataError, InputMissing
 from rstar2cli.records import KINDS, Record
 from rstar2cli.records.codec import NewerVersion, RowError, check_kind
 from rstar2cli.shards.lines import MAX_LINE_BYTES, lines_ahead, open_file, stdin_stream
-from rstar2cli.shards.resolve import Source, resolve
+from rstar2cli.shards.resolve import Source, is_bookkeeping, resolve
+
+_LINES = "records are JSONL (one JSON object per line) or Parquet"
 
 
 def detect(inputs: Sequence[str]) -> type[Record]:
@@ -31,13 +33,22 @@ def detect_sources(sources: Sequence[Source]) -> type[Record]:
         try:
             kind = parquet_kind(source) if source.parquet else _jsonl_kind(source)
         except DataError as error:
-            fault = fault or error
+            fault = fault or _bookkeeping(source) or error
             continue
         if kind is not None:
             return record_class(kind, str(source.path))
     if fault is not None:
         raise fault
     raise InputMissing("no records in " + (", ".join(str(source.path) for source in sources) or "the input"))
+
+
+def _bookkeeping(source: Source) -> DataError | None:
+    if not is_bookkeeping(source.path.name):
+        return None
+    return DataError(
+        f"{source.path}: what is kept beside records, and holds none",
+        hint=f"give what it lies beside, in {source.path.parent}",
+    )
 
 
 def record_class(kind: str, where: str) -> type[Record]:
@@ -78,11 +89,11 @@ def _jsonl_kind(source: Source) -> str | None:
 
 def _line_kind(line: bytes, where: str) -> str:
     if len(line) > MAX_LINE_BYTES:
-        raise DataError(f"{where}: line of more than {MAX_LINE_BYTES >> 20} MiB")
+        raise DataError(f"{where}: line of more than {MAX_LINE_BYTES >> 20} MiB", hint=_LINES)
     try:
         row = msgspec.json.decode(line)
     except (msgspec.DecodeError, RecursionError):
-        raise DataError(f"{where}: not JSON", hint="records are JSONL (one JSON object per line) or Parquet") from None
+        raise DataError(f"{where}: not JSON", hint=_LINES) from None
     kind = row.get("kind") if isinstance(row, dict) else None
     if not isinstance(kind, str):
         raise DataError(

@@ -72,9 +72,10 @@ def test_no_output_takes_the_place_of_its_input(place, monkeypatch, capsys, name
     monkeypatch.chdir(place)
     (place / "other-name").symlink_to("data")
     before = files(place)
-    assert run(stage(name, place, read, "-o", out, "--overwrite")) == 5
+    a_file = out.endswith(".jsonl") and name in ("sft", "train-rl")  # whose output is a directory
+    assert run(stage(name, place, read, "-o", out, "--overwrite")) == (2 if a_file else 5)
     err = capsys.readouterr().err
-    assert f"error: {out}: " in err and "would be lost" in err and "write to another OUT" in err
+    assert a_file or (f"error: {out}: " in err and "would be lost" in err and "write to another OUT" in err)
     assert files(place) == before
 
 

@@ -416,6 +416,8 @@ def _tell_old_output(run: Stage[Any]) -> None:
 def _make(
     name: str, config: type[Any], inputs: list[str], out: str, shared: dict[str, Any], run_directory: bool
 ) -> Stage[Any]:
+    from rstar2cli.shards.writer import is_file_name
+
     layers = []
     if path := shared.pop("config_file"):
         layers.append(configuration.toml_layer(path))
@@ -428,6 +430,8 @@ def _make(
     json_result = shared.pop("json_result")
     if run_directory and out == "-":
         raise UsageError(f"{name} writes a directory, not a stream: -o -", hint="name one: -o runs/NAME")
+    if run_directory and is_file_name(out):
+        raise UsageError(f"{name} writes a directory, and {out} names a file", hint="name one: -o runs/NAME")
     if json_result and out == "-":
         raise UsageError("--json and -o - both claim stdout", hint="write to a directory, or leave --json out")
     if out == "-" and shared["resume"]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from rstar2cli.core.errors import DataError, InputMissing
 from rstar2cli.records import KINDS, Record
 from rstar2cli.records.codec import NewerVersion, RowError, check_kind
-from rstar2cli.shards.lines import MAX_LINE_BYTES, lines_ahead, open_file, stdin_stream
+from rstar2cli.shards.lines import MAX_LINE_BYTES, lines_ahead, open_file, read_lines, stdin_stream
+from rstar2cli.shards.rejects import Reject, reject_line
 from rstar2cli.shards.resolve import Source, is_bookkeeping, resolve
 
 _LINES = "records are JSONL (one JSON object per line) or Parquet"
@@ -72,6 +73,23 @@ def parquet_kind(source: Source) -> str | None:
     return footer_kind(source.path)
 
 
+def strangers(source: Source) -> Iterator[Reject]:
+    """A reject for each row of a file in which none says a known kind. Raises :class:`DataError` for the whole file."""
+    name = str(source.path)
+    if source.parquet:
+        kind = parquet_kind(source)
+        if kind is None:
+            raise DataError(f"{name}: no kind in its footer: not records")
+        record_class(kind, name)
+        return
+    for line in read_lines(stdin_stream() if source.stdin else open_file(source.path), name):
+        place = f"{name}:{line.number}"
+        try:
+            record_class(_line_kind(line.data, place, line.too_long), place)
+        except DataError as error:
+            yield reject_line(name, line.number, error.message.removeprefix(f"{place}: "), line.data)
+
+
 def _jsonl_kind(source: Source) -> str | None:
     """The kind that the first good row says; null for a file without rows. Raises the fault of its first row."""
     name = str(source.path)
@@ -87,8 +105,9 @@ def _jsonl_kind(source: Source) -> str | None:
     return None
 
 
-def _line_kind(line: bytes, where: str) -> str:
-    if len(line) > MAX_LINE_BYTES:
+def _line_kind(line: bytes, where: str, size: int = 0) -> str:
+    """What a line says; ``size`` is that of one of which only the head is there."""
+    if max(size, len(line)) > MAX_LINE_BYTES:
         raise DataError(f"{where}: line of more than {MAX_LINE_BYTES >> 20} MiB", hint=_LINES)
     try:
         row = msgspec.json.decode(line)

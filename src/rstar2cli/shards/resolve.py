@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from rstar2cli.core.errors import DataError, InputMissing
+from rstar2cli.core.errors import DataError, InputMissing, UsageError
 from rstar2cli.core.reading import reading
 from rstar2cli.shards.aside import aside_of
 from rstar2cli.shards.lines import PARQUET_MAGIC
@@ -92,6 +92,7 @@ def _directory(path: Path) -> list[Source]:
         if child not in complete and unfinished(child):
             raise _unfinished(child)
     if complete:
+        _refuse_mixture(path, complete)
         return [source for child in complete for source in _directory(child)]
     files = [child for child in sorted(path.iterdir()) if _is_data(child.name)]
     if not files:
@@ -100,6 +101,17 @@ def _directory(path: Path) -> list[Source]:
             hint=f"a directory of {', '.join(ENDINGS)} files can be read, as can what a stage wrote",
         )
     return [_file(child) for child in files]
+
+
+def _refuse_mixture(path: Path, children: Sequence[Path]) -> None:
+    """A name that stands for several kinds of records stands for none."""
+    kinds: dict[str, list[str]] = {}
+    for child in children:
+        if (manifest := read_manifest(child)) is not None:
+            kinds.setdefault(manifest.record.partition("/")[0], []).append(child.name)
+    if len(kinds) > 1:
+        held = "; ".join(f"{kind}: {', '.join(names)}" for kind, names in kinds.items())
+        raise UsageError(f"{path}: holds several kinds of records ({held})", hint=f"name one of them: {children[0]}")
 
 
 def is_bookkeeping(name: str) -> bool:

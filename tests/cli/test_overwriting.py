@@ -151,3 +151,15 @@ def test_an_eval_that_replaces_another_leaves_one_whole(place):
     assert {path.name for path in out.iterdir()} == {
         "part-00000.parquet", "manifest.json", "config.json", "result.json", "trajectories"
     }  # fmt: skip
+
+
+def test_a_training_that_fails_before_it_saves_anything_leaves_the_old_run(place, capsys):
+    out = place / "run"
+    command = stage("sft", place, place / "c.jsonl", "-o", out, "-q", "--max-rejects", "0.5")
+    assert run(command) == 0
+    before = files(out)
+    assert run([*command, "--overwrite", "--set", "optim.processes=2"]) == 2
+    assert "2 processes expected" in capsys.readouterr().err
+    assert files(out) == before
+    assert run([*command, "--overwrite", "--seed", "1"]) == 0
+    assert set(files(out)) == set(before) and files(out) != before

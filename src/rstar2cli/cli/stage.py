@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rstar2cli.cli import options, signals
+from rstar2cli.cli.guard import guarded
 from rstar2cli.cli.help import examples as help_examples
 from rstar2cli.cli.keys import list_keys
 from rstar2cli.cli.progress import reporter
@@ -31,7 +32,7 @@ from rstar2cli.cli.say import say
 from rstar2cli.core import config as configuration
 from rstar2cli.core import drain, process
 from rstar2cli.core.allocator import keep_memory
-from rstar2cli.core.errors import DataError, EnvironmentMissing, InputMissing, RstarError, Stopped, UsageError
+from rstar2cli.core.errors import DataError, InputMissing, Stopped, UsageError
 from rstar2cli.core.progress import ProgressFn
 
 if TYPE_CHECKING:
@@ -332,15 +333,8 @@ def stage(
             run = _make(name, config, inputs, out, shared, run_directory)
             run.model = given.get("model")
             keep_memory()
-            with signals.draining():
-                _refuse_own_input(run, given)
-                try:
-                    function(run, **given)
-                except RstarError as error:
-                    _tell_old_output(run)
-                    if isinstance(error, EnvironmentMissing) and _begun(run.out):
-                        error.hint = f"{error.hint}; what is done stays, and --resume goes on from there"
-                    raise
+            with signals.draining(), guarded(run, [*inputs, *(given.get("rollouts") or [])]):
+                function(run, **given)
 
         command.__signature__ = _signature(own, run_directory)  # type: ignore[attr-defined]
         command.__annotations__ = {p.name: p.annotation for p in command.__signature__.parameters.values()}  # type: ignore[attr-defined]
@@ -383,34 +377,6 @@ def _require(name: str, inputs: list[str], out: str | None, required: dict[str, 
     wanted = (["IN"] if not inputs else []) + (["-o OUT"] if out is None else []) + [f"--{key}" for key in missing]
     if wanted:
         raise UsageError(f"{name}: missing {', '.join(wanted)}", hint=f"see rstar2 {name} --help")
-
-
-def _refuse_own_input(run: Stage[Any], given: dict[str, Any]) -> None:
-    """Before anything else: what is read must not be what is replaced."""
-    if not process.ranks().main:
-        return
-    from rstar2cli.shards.overlap import refuse_own_input, sidecars
-
-    outputs = [run.out, *sidecars(run.out), *([run.rejects] if run.rejects else [])]
-    refuse_own_input([*run.inputs, *(given.get("rollouts") or [])], outputs, model=run.model)
-
-
-def _begun(out: str) -> bool:
-    """Whether there is an output to go on with."""
-    path = Path(out)
-    if not path.is_dir():
-        return False
-    from rstar2cli.shards.resolve import unfinished
-
-    return (path / "run.json").exists() or unfinished(path)
-
-
-def _tell_old_output(run: Stage[Any]) -> None:
-    from rstar2cli.shards.aside import Aside
-
-    aside = Aside(Path(run.out))
-    if aside.held:
-        run.warn(f"the old output is kept in {aside.place} until the new one is complete")
 
 
 def _make(

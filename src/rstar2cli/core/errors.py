@@ -17,6 +17,9 @@ class RstarError(Exception):
         self.message = message
         self.hint = hint
 
+    def __str__(self) -> str:
+        return self.message
+
 
 class CheckFailed(RstarError):
     """A check or comparison gave "no" (exit 1)."""

@@ -66,7 +66,7 @@ stage eval "$RUN/heldout" -m "$RUN/rl" -c "$SETTINGS/eval.toml" -o "$RUN/eval-rl
 
 say "8. What changed"
 rstar2 plot "$RUN/rl" -y reward --height 10
-rstar2 diff base="$RUN/eval-base" sft="$RUN/eval-sft" rl="$RUN/eval-rl" --on problem_id --format table -o "$RUN/summary.json"
+rstar2 diff base="$RUN/eval-base" sft="$RUN/eval-sft" rl="$RUN/eval-rl" --on problem_id --format table -o "$RUN/summary.json" --overwrite
 
 cat <<NEXT
 

@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from rstar2cli.cli.app import run
-from rstar2cli.records import KINDS, Problem
+from rstar2cli.records import KINDS, Metric, Problem, Selection
 from rstar2cli.records.codec import encode_line
 from rstar2cli.shards.lineage import Lineage
 from rstar2cli.shards.writer import open_writer
@@ -197,3 +197,32 @@ def test_head_imports_only_what_it_reads_with(tmp_path):
         [sys.executable, "-c", probe, "head", str(tmp_path / "a.jsonl")], capture_output=True, text=True, check=True
     )
     assert done.stderr == "[]\n"
+
+
+def test_validate_checks_all_that_a_run_keeps(tmp_path, capsys):
+    rl = tmp_path / "rl"
+    (rl / "selections").mkdir(parents=True)
+    (rl / "run.json").write_text('{"default": "metrics.jsonl"}')
+    (rl / "metrics.jsonl").write_bytes(encode_line(Metric(run="r", step=1, name="reward", value=0.5)))
+    chosen = Selection(id="r:1:1/0", group="r:1:1", kept=False, advantage=None, why="equal_rewards")
+    (rl / "selections" / "a.jsonl").write_bytes(encode_line(chosen))
+    assert run(["validate", str(rl)]) == 0
+    summary = "1 good metric/1 rows in 1 files; 1 good selection/1 rows in 1 files"
+    assert capsys.readouterr().err.splitlines()[-1] == summary
+    (rl / "rollouts").mkdir()
+    (rl / "rollouts" / "a.jsonl").write_text("{\n")
+    assert run(["validate", str(rl)]) == 3
+    shown = capsys.readouterr()
+    assert "rollouts/a.jsonl" in shown.out and "1 faults; 1 good metric/1 rows" in shown.err
+
+
+@pytest.mark.parametrize("command", ["head", "show", "count", "stats", "validate", "sql"])
+def test_a_directory_of_several_kinds_is_named_so(tmp_path, capsys, command):
+    assert run(["curate", "synth:", "--limit", "2", "-o", str(tmp_path / "d" / "p"), "-q"]) == 0
+    talks = ["curate", "synth:", "--limit", "1", "--as", "conversations", "-o", str(tmp_path / "d" / "c"), "-q"]
+    assert run(talks) == 0
+    query = ["select 1 from this"] if command == "sql" else []
+    capsys.readouterr()
+    assert run([command, *query, str(tmp_path / "d")]) == 2
+    err = capsys.readouterr().err
+    assert "holds several kinds of records (conversation: c; problem: p)" in err and "name one of them" in err

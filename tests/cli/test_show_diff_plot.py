@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -121,7 +122,12 @@ def test_diff_prints_and_writes(rstar2: Run, evals: tuple[str, str], tmp_path: P
 def test_diff_formats(rstar2: Run, evals: tuple[str, str]) -> None:
     assert json.loads(rstar2("diff", *evals, "--json")[1])["kind"] == "comparison/1"
     rows = [json.loads(line) for line in rstar2("diff", *evals)[1].splitlines()]
-    assert [row["pass_at_1"] for row in rows] == [0.2, 0.75]
+    assert [row["row"] for row in rows] == ["run", "run", "difference", *["flip"] * 11]
+    assert [row["pass_at_1"] for row in rows[:2]] == [0.2, 0.75]
+    assert (rows[2]["from"], rows[2]["to"], rows[2]["gained"], rows[2]["lost"]) == ("a", "b", 11, 0)
+    assert 0 < rows[2]["low"] < rows[2]["difference"] < rows[2]["high"]
+    assert rows[3] == {"row": "flip", "from": "a", "to": "b", "change": "gained", "problem": "p4"}
+    assert rstar2("diff", *evals, "--format", "csv")[1].count("\n") == 15
     assert rstar2("diff", *evals, "--format", "md")[1].startswith("| run |")
 
 
@@ -131,6 +137,30 @@ def test_diff_explains(rstar2: Run, evals: tuple[str, str], tmp_path: Path) -> N
     assert code == 4 and "absent" in err
     code, _, err = rstar2("diff", *evals, "--on", "problem")
     assert code == 2 and "problem_id" in err
+    code, _, err = rstar2("diff", *evals, "--metric", "nope")
+    assert code == 4 and "no scores of metric 'nope'" in err and "it has: correct" in err
+
+
+def test_a_file_that_exists_is_replaced_only_when_asked(
+    rstar2: Run, training: str, evals: tuple[str, str], tmp_path: Path
+) -> None:
+    commands = {
+        "s.json": ("diff", *evals, "-o"),
+        "p.html": ("show", f"{training}/rollouts/step-00001", "--html"),
+        "c.png": ("plot", training, "--png"),
+    }
+    for name, command in commands.items():
+        if name == "c.png" and importlib.util.find_spec("matplotlib") is None:
+            continue
+        file = tmp_path / name
+        file.write_text("mine")
+        code, _, err = rstar2(*command, str(file))
+        assert code == 5 and f"{file}: exists" in err and "--overwrite" in err
+        assert file.read_text() == "mine"
+        assert rstar2(*command, str(file), "--overwrite")[0] == 0
+        assert file.read_bytes() != b"mine"
+        code, _, err = rstar2(*command, str(tmp_path), "--overwrite")
+        assert code == 5 and "a directory" in err
 
 
 def test_plot_draws_a_run(rstar2: Run, training: str) -> None:

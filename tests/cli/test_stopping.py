@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from rstar2cli.cli.app import run
+from rstar2cli.core import drain
 from rstar2cli.core.errors import Stopped
 from rstar2cli.curation.run import curate
 from rstar2cli.records import Problem
@@ -41,7 +42,7 @@ def test_the_advice_of_the_room_and_the_command_that_resumes_are_both_shown(
     command = ["curate", "synth:", "-o", str(tmp_path / "out"), "--overwrite"]
     assert run(command) == 7
     assert capsys.readouterr().err.splitlines() == [
-        "error: too many are lost",
+        f"error: too many are lost; 1 problem records are saved in {tmp_path / 'out'}",
         "  hint: raise max_lost",
         f"  hint: resume with: {shlex.join(['rstar2', *command[:-1], '--resume'])}",
     ]
@@ -51,8 +52,60 @@ def test_the_advice_of_the_room_and_the_command_that_resumes_are_both_shown(
 def test_no_command_resumes_what_keeps_nothing(
     stopped: None, out: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["curate", "synth:", "-o", out.format(tmp=tmp_path)]) == 7
-    assert capsys.readouterr().err.splitlines() == ["error: too many are lost", "  hint: raise max_lost"]
+    out = out.format(tmp=tmp_path)
+    assert run(["curate", "synth:", "-o", out]) == 7
+    kept = f"nothing is saved: {out} is written whole or not at all"
+    if out == "-":
+        kept = "1 problem records went to standard output"
+    assert capsys.readouterr().err.splitlines() == [f"error: too many are lost; {kept}", "  hint: raise max_lost"]
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_a_stop_before_anything_is_saved_says_so(
+    old: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    command = ["curate", "synth:", "--limit", "2", "-o", str(out), "-q"]
+    if old:
+        assert run(command) == 0
+    monkeypatch.setattr(drain, "requested", lambda: True)
+    real = drain.check
+
+    def asked(what: str, **options: bool) -> None:
+        drain.request("SIGINT")
+        real(what, **options)
+
+    monkeypatch.setattr(drain, "check", asked)
+    monkeypatch.setattr("rstar2cli.curation.problems._Reader._generated", lambda self, _: self._count_row() or iter(()))
+    assert run([*command, *(["--overwrite"] if old else [])]) == 7
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: stopped by SIGINT: ")
+    assert line.endswith(f"; nothing is saved in {out}" + (", which is as it was" if old else ""))
+    assert (out / "manifest.json").exists() == old
+
+
+def test_ctrl_c_while_the_command_starts(tmp_path: Path) -> None:
+    """Python tells on stderr what it has imported: the first modules of ours are in, others are to come."""
+    command = subprocess.Popen(
+        [sys.executable, "-X", "importtime", "-m", "rstar2cli", "curate", "synth:", "-o", str(tmp_path / "out")],
+        env=ENVIRONMENT, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert command.stderr is not None
+    next(line for line in command.stderr if "typer" in line)
+    command.send_signal(signal.SIGINT)
+    errors = [line for line in command.stderr if not line.startswith("import time:")]
+    assert (command.wait(60), errors) == (130, ["error: interrupted\n"])
+
+
+def test_ctrl_c_ends_a_query_in_one_line(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    assert run(["curate", "synth:", "--limit", "400", "-o", str(data), "-q"]) == 0
+    query = "select count(*) from this a, this b, this c, this d where a.prompt || b.prompt > c.prompt || d.prompt"
+    command = start("sql", query, data)
+    wait(command, lambda: False, seconds=3)
+    command.send_signal(signal.SIGINT)
+    shown, errors = command.communicate(timeout=60)
+    assert (command.returncode, shown, errors) == (130, "", "error: interrupted\n")
 
 
 @pytest.mark.parametrize("command", ["sft", "train-rl"])
@@ -76,8 +129,8 @@ def start(*arguments: object) -> subprocess.Popen[str]:
     )
 
 
-def wait(command: subprocess.Popen[str], until: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 60
+def wait(command: subprocess.Popen[str], until: Callable[[], object], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
     while not until() and time.monotonic() < deadline:
         assert command.poll() is None, "it was to be stopped on the way"
         time.sleep(0.01)

@@ -47,11 +47,18 @@ def settings(**values: Any) -> EvalConfig:
 
 
 def evaluate(
-    out: Path, model: str, config: EvalConfig, *, resume: bool = False, progress: ProgressFn = silent, name: str = "m"
+    out: Path,
+    model: str,
+    config: EvalConfig,
+    *,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: ProgressFn = silent,
+    name: str = "m",
 ) -> EvalResult:
     lineage = Lineage(command=["test"], config={}, inputs={})
     resolved = {"model": name}
-    with open_writer(str(out), Score, lineage=lineage, config={}, resume=resume) as scores:
+    with open_writer(str(out), Score, lineage=lineage, config={}, resume=resume, overwrite=overwrite) as scores:
         return run_eval(
             PROBLEMS, model, config, scores, directory=str(out), lineage=lineage, resolved=resolved, seed=3,
             resume=resume, progress=progress,
@@ -106,6 +113,28 @@ def test_a_stopped_evaluation_goes_on(tmp_path: Path, model: str) -> None:
     assert evaluate(out, model, settings(), resume=True).seconds is None
     ids = [trajectory.id for trajectory in read_records([str(out / "trajectories")], Trajectory)]
     assert sorted(ids) == sorted(f"eval:0:{i}/{j}" for i in range(5) for j in range(2))
+    assert len(list(read_records([str(out)], Score))) == 10
+
+
+def files(path: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(path)): file.read_bytes() for file in path.rglob("*") if file.is_file()}
+
+
+def test_what_is_replaced_is_kept_whole_until_the_new_scores_are_written(tmp_path: Path, model: str) -> None:
+    out = tmp_path / "out"
+    evaluate(out, model, settings())
+    before = files(out)
+    with pytest.raises(Stopped, match="nothing is saved"):
+        drain.request("SIGINT")
+        evaluate(out, model, settings(), overwrite=True)
+    drain.reset()
+    assert files(out) == before
+    with pytest.raises(Stopped, match=r"\d trajectory records are saved in .*/out/trajectories"):
+        evaluate(out, model, settings(), overwrite=True, progress=stop_after(3))
+    drain.reset()
+    assert files(out / ".replaced") == before
+    evaluate(out, model, settings(), resume=True)
+    assert {path.name for path in out.iterdir()} == {name.partition("/")[0] for name in before}
     assert len(list(read_records([str(out)], Score))) == 10
 
 

@@ -200,7 +200,16 @@ def test_what_is_wrong_is_said(
     assert "Traceback" not in done.stderr
 
 
-def test_two_problems_of_one_id_are_refused(rstar2: Command, model: Path, problems: Path, tmp_path: Path) -> None:
-    done = rstar2("rollout", problems, problems, "-m", model, "-o", tmp_path / "out", *SHORT)
+@pytest.mark.parametrize("stage", ["rollout", "eval", "train-rl"])
+def test_two_problems_of_one_id_are_refused_with_their_places(
+    rstar2: Command, stage: str, model: Path, problems: Path, tmp_path: Path
+) -> None:
+    more = tmp_path / "more.jsonl"
+    more.write_text(problems.read_text().replace('"p0"', '"q0"').replace("Say 1", "Tell 1"))
+    done = rstar2(stage, problems, more, "-m", model, "-o", tmp_path / "out")
     assert done.returncode == 3
-    assert "'p0'" in done.stderr
+    assert f"error: {more}:2: the problem id 'p1' is that of {problems}:2 too" in done.stderr
+    done = rstar2(stage, problems, problems, "-m", model, "-o", tmp_path / "out")
+    assert f"error: {problems}:1: the problem id 'p0' is given twice" in done.stderr
+    where = ["--where", "id = 'q0' or prompt like 'Tell%'", "--dry-run"]
+    assert rstar2(stage, problems, more, "-m", model, "-o", tmp_path / "out", *where).returncode == 0

@@ -112,7 +112,8 @@ def test_a_reject_names_the_line_it_came_from(base, tmp_path, where):
         (["{e}", "-m", "{m}", "-o", "{t}/run"], 4, "no records in"),
         (["{d}", "-m", "{m}", "-o", "{t}/run", "--set", "optim.lrr=1"], 2, "did you mean 'optim.lr'"),
         (["{d}", "-m", "{m}", "-o", "{t}/run", "--set", "batch=0"], 2, "at least 1"),
-        (["{d}", "-m", "{m}", "-o", "{d}"], 5, "is a file"),
+        (["{d}", "-m", "{m}", "-o", "{f}"], 5, "is a file"),
+        (["{d}", "-m", "{m}", "-o", "{t}/sft3.jsonl"], 2, "sft writes a directory"),
         (["{d}", "-m", "{m}", "-o", "{t}/run", "--resume"], 4, "no run to resume"),
         (["{d}", "-m", "{m}", "-o", "{t}/run", "--set", "optim.processes=2"], 2, "2 processes expected, 1 running"),
     ],
@@ -120,6 +121,7 @@ def test_a_reject_names_the_line_it_came_from(base, tmp_path, where):
 def test_what_goes_wrong_is_said(base, tmp_path, capsys, arguments, code, message):
     places = {"{t}": str(tmp_path), "{m}": base, "{d}": write(tmp_path / "d.jsonl", rows(2)), "{e}": ""}
     places["{e}"] = write(tmp_path / "e.jsonl", [])
+    places["{f}"] = write(tmp_path / "file", [])
     for name, place in places.items():
         arguments = [argument.replace(name, place) for argument in arguments]
     assert run(["sft", *arguments]) == code

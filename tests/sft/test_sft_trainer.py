@@ -161,9 +161,10 @@ def test_an_existing_out_is_refused_and_overwritten_when_asked(base, tmp_path):
     with pytest.raises(OutputConflict, match="exists") as caught:
         run_sft(given, base, out, CONFIG)
     assert "--resume" in str(caught.value.hint) and "--overwrite" in str(caught.value.hint)
-    (Path(out) / "leftover").write_text("old")
+    (Path(out) / "model" / "leftover").write_text("old")
+    (Path(out) / "notes.txt").write_text("mine")
     run_sft(given, base, out, CONFIG, overwrite=True)
-    assert not (Path(out) / "leftover").exists()
+    assert not (Path(out) / "model" / "leftover").exists() and (Path(out) / "notes.txt").exists()
 
 
 def test_overwrite_never_removes_what_is_not_a_run(base, tmp_path):

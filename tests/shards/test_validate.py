@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from records_samples import problem
+from records_samples import problem, trajectory
 from shard_helpers import problems, write
 
-from rstar2cli.core.errors import DataError, InputMissing
-from rstar2cli.records import Problem
+from rstar2cli.core.errors import InputMissing, UsageError
+from rstar2cli.records import Problem, Trajectory
 from rstar2cli.records.codec import encode_line
 from rstar2cli.shards.validate import validate
 
@@ -49,8 +53,9 @@ def test_a_bad_first_row_is_one_fault_among_all(tmp_path, bad):
     report = validate([str(tmp_path / "b.jsonl"), str(tmp_path / "a.jsonl")], found.append)
     assert [(fault.file[-7:], fault.line) for fault in found] == [("b.jsonl", 1), ("a.jsonl", 2), ("a.jsonl", 4)]
     assert (report.record, report.rows) == ("problem/1", 2)
-    with pytest.raises(DataError, match=r"b\.jsonl:1: (not JSON|no \"kind\"|line of more than 16 MiB)"):
-        faults(tmp_path / "b.jsonl")
+    report, (fault,) = faults(tmp_path / "b.jsonl")
+    assert re.match(r"b\.jsonl:1: (not JSON|no \"kind\"|line of more than 16 MiB)", fault)
+    assert (report.record, report.rows) == ("", 0)
 
 
 def test_damaged_files_do_not_end_the_search(tmp_path):
@@ -60,7 +65,7 @@ def test_damaged_files_do_not_end_the_search(tmp_path):
     report, found = faults(path)
     assert report.rows == 4
     assert found[0].startswith("part-00001.parquet:0: damaged or cut-off Parquet file")
-    assert found[1].startswith("manifest.json:0: promises 6 rows")
+    assert len(found) == 1, "what its manifest promises is no second fault"
 
 
 def test_changed_data_disagree_with_the_manifest(tmp_path):
@@ -85,6 +90,25 @@ def test_a_newer_version_is_a_fault_of_the_file(tmp_path):
     (tmp_path / "a.jsonl").write_bytes(encode_line(problem(0)).replace(b"problem/1", b"problem/2"))
     _, found = faults(tmp_path / "a.jsonl", cls=Problem)
     assert "2 was written by a newer rstar2" in found[0]
+
+
+def test_every_row_of_a_foreign_file_is_listed(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"q": 1}\n{"kind": "poem"}\n\n[]\n')
+    pq.write_table(pa.table({"q": [1]}), tmp_path / "b.parquet")
+    report, found = faults(tmp_path / "a.jsonl", tmp_path / "b.parquet")
+    assert [fault.partition(": ")[0] for fault in found] == ["a.jsonl:1", "a.jsonl:2", "a.jsonl:4", "b.parquet:0"]
+    assert "unknown kind of record 'poem'" in found[1] and "no kind in its footer" in found[3]
+    assert (report.record, report.files) == ("", 2)
+
+
+def test_a_directory_of_several_kinds_is_not_one_input(tmp_path):
+    write(tmp_path / "d" / "a", problems(2))
+    write(tmp_path / "d" / "b", problems(2))
+    assert faults(tmp_path / "d")[0].rows == 4
+    write(tmp_path / "d" / "c", [trajectory(0)], Trajectory)
+    with pytest.raises(UsageError, match=r"several kinds of records \(problem: a, b; trajectory: c\)") as caught:
+        faults(tmp_path / "d")
+    assert str(tmp_path / "d" / "a") in caught.value.hint
 
 
 def test_missing_inputs_are_not_faults(tmp_path):

@@ -9,7 +9,6 @@ import os
 import shlex
 import sys
 import traceback
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -112,16 +111,14 @@ def run(arguments: list[str]) -> int:
             return done.exit_code
         except BrokenPipeError:
             return signals.quiet_pipe()
-        except KeyboardInterrupt:
-            return 130
+        except (KeyboardInterrupt, typer.Abort):
+            return signals.interrupted()
         except ClickException as error:
             return _usage(error)
         except RstarError as error:
             return _expected(error, arguments)
         except OSError as error:
             return _expected(_from_os(error), arguments)
-        except typer.Abort:
-            return 130
         except Exception as error:  # noqa: BLE001 - the last line: everything else is a bug, and says so
             return _bug(error)
 
@@ -164,13 +161,15 @@ def _from_os(error: OSError) -> RstarError:
     if disk_full(error):
         return output_error(error.filename or "output", error)
     where = f"{error.filename}: " if error.filename else ""
-    if error.errno == errno.ENOENT or _unreadable(error.filename):
+    if error.errno == errno.ENOENT or _unreadable(error):
         return InputMissing(f"{where}can't read: {error.strerror}", hint="check the path and its permissions")
     return OutputConflict(f"{where}{error.strerror or error}", hint="check the path and its permissions")
 
 
-def _unreadable(name: Any) -> bool:
-    return isinstance(name, str) and Path(name).exists() and not os.access(name, os.R_OK)
+def _unreadable(error: OSError) -> bool:
+    """Whether a file may not be read: it is there, or lies in a directory that may not be entered."""
+    name = error.filename
+    return error.errno == errno.EACCES and isinstance(name, str) and not os.access(name, os.R_OK)
 
 
 def _bug(error: Exception) -> int:

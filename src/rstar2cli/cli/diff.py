@@ -9,7 +9,7 @@ import typer
 
 from rstar2cli.cli.help import examples
 from rstar2cli.cli.labels import labelled
-from rstar2cli.cli.options import FormatOption, Seed
+from rstar2cli.cli.options import FormatOption, OverwriteFile, Seed
 from rstar2cli.cli.output import chosen, width
 from rstar2cli.core.errors import UsageError
 
@@ -33,6 +33,7 @@ def main(
     on: On = "problem_id",
     metric: MetricName = "correct",
     out: Out = None,
+    overwrite: OverwriteFile = False,
     format: FormatOption = "auto",
     seed: Seed = 0,
     json_result: JsonResult = False,
@@ -40,15 +41,18 @@ def main(
     """Compare evaluations: scores with intervals, flipped problems, paired tests, configuration.
 
     Each input is compared with the one before it. The interval is a bootstrap over problems that
-    both have; p is McNemar's (the sign test where problems have several samples). Always exits
-    with 0: a difference is not a failure.
+    both have; p is McNemar's (the sign test where problems have several samples). Piped, the column row
+    tells runs, differences, flips and configuration keys apart. Always exits with 0: a difference is not a failure.
     """
+    from rstar2cli.shards.atomic import check_new
     from rstar2cli.views import comparison as text
     from rstar2cli.views.compare import compare, read_side, write_comparison
     from rstar2cli.views.tables import json_line, render
 
     if len(sources) < 2:
         raise UsageError("diff needs at least two inputs", hint="rstar2 diff A B --on problem_id")
+    if out:
+        check_new(out, overwrite=overwrite)
     sides = [read_side(label, source, metric=metric) for label, source in labelled(sources)]
     result = compare(sides, on=[name for name in on.split(",") if name], seed=seed)
     if out:
@@ -57,9 +61,7 @@ def main(
     if json_result or kind == "json":
         sys.stdout.write(json_line(result, indent=None if json_result else 2))
     elif kind in ("jsonl", "csv", "md"):
-        rows = [text.run_row(run) for run in result["runs"]] if kind == "md" else result["runs"]
-        sys.stdout.write(render(rows, kind))
-        if kind == "md":
-            sys.stdout.write("\n" + render([text.pair_row(pair) for pair in result["pairs"]], kind))
+        tables = text.tables(result) if kind == "md" else [text.rows(result)]
+        sys.stdout.write("\n".join(render(rows, kind) for rows in tables if rows))
     else:
         sys.stdout.write(text.draw(result, width=width()))

@@ -43,6 +43,7 @@ def main(run: Stage[EvalConfig], model: Model, samples: Samples = None, determin
     OUT gets one score a sample, OUT/trajectories what the model did, OUT/result.json the figures.
     Undecided samples (our failures) count as not correct and are shown beside the score.
     """
+    from rstar2cli.policy.describe import check_model
     from rstar2cli.policy.digest import checkpoint_digest
     from rstar2cli.policy.load import resolve_model
     from rstar2cli.records import Score
@@ -54,9 +55,11 @@ def main(run: Stage[EvalConfig], model: Model, samples: Samples = None, determin
     run.config = dataclasses.replace(run.config, rollout=rollout)
     problems = _problems(run)
     run.require(problems, "problems")
+    run.judge_rejects()
     if run.dry_run:
         _plan(run, problems, model)
         return
+    check_model(model)
     digest = checkpoint_digest(resolve_model(model))
     with run.writer(Score, model=digest) as writer:
         result = _evaluate(run, problems, model, digest, writer)
@@ -71,8 +74,9 @@ def _problems(run: Stage[EvalConfig]) -> list[Problem]:
     from rstar2cli.records import Problem
     from rstar2cli.shards.reader import read_records
 
+    _refuse_unknown([name for name in run.inputs if not is_benchmark(name)])
     if not any(map(is_benchmark, run.inputs)):
-        return list(run.read(Problem))
+        return run.read_unique(Problem)
     problems: list[Problem] = []
     for name in run.inputs:
         if is_benchmark(name):
@@ -85,6 +89,19 @@ def _problems(run: Stage[EvalConfig]) -> list[Problem]:
 
         problems = Where(run.where, Problem).records(problems)
     return problems[: run.limit]
+
+
+def _refuse_unknown(inputs: list[str]) -> None:
+    """Say which benchmarks there are if a name looks like one."""
+    from pathlib import Path
+
+    from rstar2cli.core.errors import UsageError
+    from rstar2cli.evals.benchmarks.load import BENCHMARKS
+
+    for name in inputs:
+        key, colon, _ = name.partition(":")
+        if colon and key.isidentifier() and not Path(name).exists():
+            raise UsageError(f"{name}: no benchmark {key!r}", hint=f"benchmarks: {', '.join(BENCHMARKS)}")
 
 
 def _plan(run: Stage[EvalConfig], problems: list[Problem], model: str) -> None:
@@ -131,7 +148,6 @@ def _evaluate(
             resolved=run.resolved(),
             seed=run.seed,
             resume=run.resume and lasting,
-            overwrite=run.overwrite and lasting,
             progress=run.progress,
         )
     if result.too_long:

@@ -51,7 +51,7 @@ def init(
 ) -> None:
     """Make a random tiny Qwen3-style model with a byte-level ChatML tokenizer, for tests and plumbing."""
     from rstar2cli.core.errors import UsageError
-    from rstar2cli.policy.importing import refuse_existing
+    from rstar2cli.policy.replacing import refuse_existing
     from rstar2cli.policy.tiny import init_tiny
 
     if heads % kv_heads:
@@ -114,8 +114,8 @@ def export(
 ) -> None:
     """Copy the model of a run to a directory of its own, in the type wanted."""
     from rstar2cli.policy.checkpoint import save_model
-    from rstar2cli.policy.importing import refuse_existing
     from rstar2cli.policy.load import load_model, load_tokenizer, resolve_model
+    from rstar2cli.policy.replacing import refuse_existing
 
     directory = resolve_model(source)
     refuse_existing(out, overwrite)

@@ -49,6 +49,7 @@ Where = Annotated[
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Check everything, print what would run, and stop.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on where an earlier run of the same command stopped.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace OUT if it exists.")]
+OverwriteFile = Annotated[bool, typer.Option("--overwrite", help="Replace FILE if it exists.")]
 JsonResult = Annotated[bool, typer.Option("--json", help="Print one JSON result object instead of the path.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no warnings.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Tell progress every second, and each rejected row.")]

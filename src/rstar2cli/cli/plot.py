@@ -9,6 +9,7 @@ import typer
 
 from rstar2cli.cli.help import examples
 from rstar2cli.cli.labels import labelled
+from rstar2cli.cli.options import OverwriteFile
 from rstar2cli.cli.output import width
 
 Runs = Annotated[
@@ -24,10 +25,20 @@ Width = Annotated[
 
 
 @examples("rstar2 plot runs/smoke/rl -y reward", "rstar2 plot a=runs/a b=runs/b -y tool_error_share --png both.png")
-def main(runs: Runs, name: Name = "reward", png: Png = None, height: Height = 16, columns: Width = None) -> None:
+def main(
+    runs: Runs,
+    name: Name = "reward",
+    png: Png = None,
+    overwrite: OverwriteFile = False,
+    height: Height = 16,
+    columns: Width = None,
+) -> None:
     """Draw a metric over the steps of one or several runs, over each other, in the terminal."""
+    from rstar2cli.shards.atomic import check_new
     from rstar2cli.views.plot import draw, read_curve, save_png
 
+    if png:
+        check_new(png, overwrite=overwrite)
     curves = [read_curve(label, source, name) for label, source in labelled(runs)]
     if png:
         save_png(curves, name, png)

@@ -38,6 +38,12 @@ def _number(value: float | int | str) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
+def _always(progress: Progress) -> bool:
+    """Whether a report is told whenever it comes: the end of a task, a landmark."""
+    finished = progress.total is not None and progress.done >= progress.total
+    return progress.landmark or (finished and not progress.detail)
+
+
 class _Lines:
     """For logs: the first report, one every so many seconds, and the last of each task."""
 
@@ -47,10 +53,13 @@ class _Lines:
 
     def __call__(self, progress: Progress) -> None:
         now = time.monotonic()
-        finished = progress.total is not None and progress.done >= progress.total
-        if not finished and now - self._last.get(progress.task, now - self._every) < self._every:
+        if progress.detail:
+            due = self._last.get("", now)  # since the last line of any task
+        else:
+            due = self._last.get(progress.task, now - self._every)
+        if not _always(progress) and now - due < self._every:
             return
-        self._last[progress.task] = now
+        self._last[progress.task] = self._last[""] = now
         say(describe(progress))
 
 
@@ -63,7 +72,7 @@ class _Bar:
 
     def __call__(self, progress: Progress) -> None:
         now = time.monotonic()
-        finished = progress.total is not None and progress.done >= progress.total
+        finished = _always(progress)
         if not finished and progress.task == self._task and now - self._last < BAR_EVERY_S:
             return
         self._last, self._task = now, progress.task

@@ -61,17 +61,12 @@ def main(
 
 
 def _problems(run: Stage[RolloutConfig]) -> list[Problem]:
-    from rstar2cli.core.errors import DataError
     from rstar2cli.records import Problem
 
-    problems: dict[str, Problem] = {}
-    for problem in run.read(Problem, keep_places=True):
-        if problems.setdefault(problem.id, problem) is not problem:
-            raise DataError(
-                f"problem id {problem.id!r} occurs twice in the input", hint="ids must be unique: filter with --where"
-            )
+    problems = run.read_unique(Problem)
     run.require(problems, "problems")
-    return list(problems.values())
+    run.judge_rejects()
+    return problems
 
 
 def _plan(run: Stage[RolloutConfig], problems: list[Problem], model: str) -> None:
@@ -105,11 +100,13 @@ def _plan(run: Stage[RolloutConfig], problems: list[Problem], model: str) -> Non
 
 def _rollout(run: Stage[RolloutConfig], problems: list[Problem], model: str) -> None:
     from rstar2cli.dialogue.dialogue import Dialogue
+    from rstar2cli.policy.describe import check_model
     from rstar2cli.policy.digest import checkpoint_digest
     from rstar2cli.policy.load import load_tokenizer, resolve_model
     from rstar2cli.records import Trajectory
     from rstar2cli.rollout.collector import Collected
 
+    check_model(model)
     path = resolve_model(model)
     dialogue = Dialogue(load_tokenizer(path), run.config.dialogue)
     digest = checkpoint_digest(path)

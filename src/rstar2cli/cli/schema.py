@@ -9,6 +9,7 @@ import typer
 from rstar2cli.cli.help import examples
 from rstar2cli.cli.options import FormatOption
 from rstar2cli.cli.output import emit
+from rstar2cli.core.errors import UsageError
 
 What = Annotated[
     str,
@@ -27,7 +28,12 @@ def main(what: What, json_schema: JsonSchema = False, format: FormatOption = "au
     from rstar2cli.records import KINDS
     from rstar2cli.shards.kinds import detect
 
-    cls = KINDS[what] if what in KINDS and not Path(what).exists() else detect([what])
+    if what in KINDS and not Path(what).exists():
+        cls = KINDS[what]
+    elif what.isidentifier() and not Path(what).exists():
+        raise UsageError(f"{what}: neither a kind nor an input", hint=f"kinds: {', '.join(KINDS)}")
+    else:
+        cls = detect([what])
     if json_schema:
         from rstar2cli.records.jsonschema import schema_files
 

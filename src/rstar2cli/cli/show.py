@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rstar2cli.cli.help import examples
+from rstar2cli.cli.options import OverwriteFile
 from rstar2cli.cli.output import width
 from rstar2cli.core.errors import UsageError
 
@@ -45,6 +46,7 @@ def main(
     model: ModelOption = None,
     tokens: Tokens = False,
     html: Html = None,
+    overwrite: OverwriteFile = False,
     raw: Raw = False,
 ) -> None:
     """Show one trajectory or conversation: reasoning, code, tool output, answer, verdict, reward.
@@ -52,11 +54,14 @@ def main(
     Of a training run also what RoC thought of it. Any other record is shown as its fields.
     """
     from rstar2cli.records import Score, Trajectory
+    from rstar2cli.shards.atomic import check_new
     from rstar2cli.views import find
     from rstar2cli.views.tables import json_line
     from rstar2cli.views.terminal import draw
     from rstar2cli.views.transcript import token_transcript, transcript
 
+    if html:
+        check_new(html, overwrite=overwrite)
     if raw and (html or tokens):
         raise UsageError("--json excludes --html and --tokens")
     if tokens and model is None:

@@ -10,9 +10,10 @@ import threading
 from collections.abc import Iterator
 from types import FrameType
 
-from rstar2cli.cli.say import say_in_handler
+from rstar2cli.cli.say import say, say_in_handler
 from rstar2cli.core import drain
 
+INTERRUPTED = "error: interrupted"
 _EXIT = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
 
@@ -50,11 +51,20 @@ def handlers() -> Iterator[None]:
     def terminate(number: int, frame: FrameType | None) -> None:
         raise SystemExit(_EXIT[signal.Signals(number)])
 
-    before = signal.signal(signal.SIGTERM, terminate)
+    before = {signal.SIGTERM: signal.signal(signal.SIGTERM, terminate)}
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # ignored by those who started it, as nohup does
+        before[signal.SIGINT] = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def interrupted() -> int:
+    """Say that Ctrl-C ended the command; its exit code."""
+    say(INTERRUPTED)
+    return _EXIT[signal.SIGINT]
 
 
 def quiet_pipe() -> int:

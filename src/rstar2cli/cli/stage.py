@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rstar2cli.cli import options, signals
+from rstar2cli.cli.guard import guarded
 from rstar2cli.cli.help import examples as help_examples
 from rstar2cli.cli.keys import list_keys
 from rstar2cli.cli.progress import reporter
@@ -79,6 +80,8 @@ class Stage(Generic[C]):
     """Rows that could not be used."""
     _places: dict[str, tuple[str, int]] = field(default_factory=dict)
     """File and line of the records read, by their ids."""
+    _placed: dict[int, tuple[str, int]] = field(default_factory=dict)
+    """The same by the identity of the record: ids may occur twice."""
     _judged: int = 0
     _rejects_file: str | None = None
     _writer: Writer[Any] | None = None
@@ -130,12 +133,26 @@ class Stage(Generic[C]):
             self._heed_stop()
             yield record
 
+    def read_unique(self, cls: type[R]) -> list[R]:
+        """All of :meth:`read`, with places. Raises ``DataError`` for an id that occurs twice, with both places."""
+        records: dict[str, R] = {}
+        for record in self.read(cls, keep_places=True):
+            name = getattr(record, "id", "")
+            if records.setdefault(name, record) is not record:
+                first, second = (":".join(map(str, self._placed[id(one)])) for one in (records[name], record))
+                other = "given twice" if first == second else f"that of {first} too"
+                raise DataError(
+                    f"{second}: the {cls.record_name} id {name!r} is {other}",
+                    hint="ids must be unique: leave rows out with --where, or give each input once",
+                )
+        return list(records.values())
+
     def _heed_stop(self) -> None:
         # The stages read everything before they begin: what is there to go on from is of an earlier run.
         drain.check(f"{self.read_rows} input rows read, nothing begun", resumable=self.resume)
 
     def _note_place(self, record: Record, file: str, line: int) -> None:
-        self._places[getattr(record, "id", "")] = file, line
+        self._places[getattr(record, "id", "")] = self._placed[id(record)] = file, line
 
     def refusal(self, record_id: str, reason: str) -> Reject:
         """A reject for a record that :meth:`read` gave (``keep_places``) and that can't be used, with its place."""
@@ -185,7 +202,7 @@ class Stage(Generic[C]):
         """
         from rstar2cli.shards.writer import ROWS_PER_PART, open_writer
 
-        with open_writer(
+        writer = open_writer(
             self.out,
             cls,
             lineage=self.lineage(model),
@@ -194,13 +211,24 @@ class Stage(Generic[C]):
             overwrite=self.overwrite,
             rejects=self.rejects,
             rows_per_part=self.rows_per_part or rows_per_part or ROWS_PER_PART,
-        ) as writer:
-            self._writer = writer
-            self._rejects_file = None if writer.rejects_path is None else str(writer.rejects_path)
-            for reject in self.rejected:
-                writer.reject(reject)
-            yield writer
-        self._writer = None
+        )
+        try:
+            with writer:
+                self._writer = writer
+                self._rejects_file = None if writer.rejects_path is None else str(writer.rejects_path)
+                for reject in self.rejected:
+                    writer.reject(reject)
+                yield writer
+                if writer.replaces:
+                    # Here, while the old output can be kept: only a run that succeeds takes its place.
+                    self._rejects_file = self.rejects
+                    self.keep_rejects()
+                    self.judge_rejects()
+        except Stopped as stop:
+            stop.resumable = stop.resumable and writer.kept
+            raise
+        finally:
+            self._writer = None
 
     def warn(self, message: str) -> None:
         """A line on stderr that is not an error."""
@@ -256,9 +284,8 @@ class Stage(Generic[C]):
         message = f"{len(self.rejected)} of {self.read_rows} input rows rejected; the first:\n{first}"
         if share > self.max_rejects:
             listed = self._rejects_file or "--rejects FILE lists them all"
-            raise DataError(
-                message, hint=f"allow more with --max-rejects {min(1.0, share + 0.005):.2f}, or mend them ({listed})"
-            )
+            more = f"allow more with --max-rejects {min(1.0, share + 0.005):.2f}, or " if share < 1.0 else ""
+            raise DataError(message, hint=f"{more}mend them ({listed})")
         self.warn(message)
 
 
@@ -306,12 +333,8 @@ def stage(
             run = _make(name, config, inputs, out, shared, run_directory)
             run.model = given.get("model")
             keep_memory()
-            with signals.draining():
-                try:
-                    function(run, **given)
-                except Stopped as stop:
-                    stop.resumable = stop.resumable and run.out != "-" and Path(run.out).is_dir()
-                    raise
+            with signals.draining(), guarded(run, [*inputs, *(given.get("rollouts") or [])]):
+                function(run, **given)
 
         command.__signature__ = _signature(own, run_directory)  # type: ignore[attr-defined]
         command.__annotations__ = {p.name: p.annotation for p in command.__signature__.parameters.values()}  # type: ignore[attr-defined]
@@ -359,6 +382,8 @@ def _require(name: str, inputs: list[str], out: str | None, required: dict[str, 
 def _make(
     name: str, config: type[Any], inputs: list[str], out: str, shared: dict[str, Any], run_directory: bool
 ) -> Stage[Any]:
+    from rstar2cli.shards.writer import is_file_name
+
     layers = []
     if path := shared.pop("config_file"):
         layers.append(configuration.toml_layer(path))
@@ -371,6 +396,8 @@ def _make(
     json_result = shared.pop("json_result")
     if run_directory and out == "-":
         raise UsageError(f"{name} writes a directory, not a stream: -o -", hint="name one: -o runs/NAME")
+    if run_directory and is_file_name(out):
+        raise UsageError(f"{name} writes a directory, and {out} names a file", hint="name one: -o runs/NAME")
     if json_result and out == "-":
         raise UsageError("--json and -o - both claim stdout", hint="write to a directory, or leave --json out")
     if out == "-" and shared["resume"]:

@@ -85,17 +85,13 @@ def main(
 
 def _problems(run: Stage[TrainRlConfig]) -> list[Problem]:
     """The problems; stops here, before any training, if too many rows were rejected."""
-    from rstar2cli.core.errors import DataError
     from rstar2cli.records import Problem
 
-    problems: dict[str, Problem] = {}
-    for problem in run.read(Problem):
-        if problems.setdefault(problem.id, problem) is not problem:
-            raise DataError(f"problem {problem.id!r} occurs twice in the input", hint="ids must be unique")
+    problems = run.read_unique(Problem)
     run.keep_rejects()
     run.judge_rejects()
     run.require(problems, "problems")
-    return list(problems.values())
+    return problems
 
 
 def _plan(

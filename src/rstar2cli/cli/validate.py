@@ -15,6 +15,7 @@ from rstar2cli.core.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from rstar2cli.shards.rejects import Reject
+    from rstar2cli.shards.validate import Report
 
 Kind = Annotated[
     str | None,
@@ -28,10 +29,11 @@ def main(
 ) -> None:
     """Check files and list every bad row with its place and reason; exits with 3 if there are any.
 
-    Also compares shard directories with the rows and digests of their manifests.
+    Also compares shard directories with the rows and digests of their manifests. Of a training run the metrics, the
+    rollouts and the selections are checked, of an evaluation the scores and the trajectories.
     """
     from rstar2cli.records import KINDS
-    from rstar2cli.shards.validate import validate
+    from rstar2cli.shards.validate import companions, validate
 
     if kind is not None and kind not in KINDS:
         raise UsageError(f"--kind {kind}: unknown", hint=f"known: {', '.join(KINDS)}")
@@ -45,15 +47,24 @@ def main(
         else:
             faults.append(row)
 
-    report = validate(
-        inputs, on_fault, cls=KINDS[kind] if kind else None, strict=strict, progress=reporter(quiet=quiet)
-    )
+    groups = [inputs]
+    if kind is None:
+        groups += [[beside] for name in inputs for beside in companions(name)]
+    cls = KINDS[kind] if kind else None
+    reports = [validate(group, on_fault, cls=cls, strict=strict, progress=reporter(quiet=quiet)) for group in groups]
     if faults:
         emit(faults, format)
-    unknown = f", unknown fields kept in extra: {', '.join(report.unknown)}" if report.unknown else ""
-    verified = f", {report.verified} manifests agree" if report.verified else ""
-    summary = f"{report.rows} good {report.record} rows in {report.files} files{verified}{unknown}"
-    if report.faults:
-        raise DataError(f"{report.faults} faults; {summary}", hint="mend or remove what is listed, then make it again")
+    summary = "; ".join(map(_summary, reports))
+    count = sum(report.faults for report in reports)
+    if count:
+        raise DataError(f"{count} faults; {summary}", hint="mend or remove what is listed, then make it again")
     if not quiet:
         say(summary)
+
+
+def _summary(report: Report) -> str:
+    if not report.record:
+        return f"no row of {report.files} files says a kind of record"
+    unknown = f", unknown fields kept in extra: {', '.join(report.unknown)}" if report.unknown else ""
+    verified = f", {report.verified} manifests agree" if report.verified else ""
+    return f"{report.rows} good {report.record} rows in {report.files} files{verified}{unknown}"

@@ -17,6 +17,9 @@ class RstarError(Exception):
         self.message = message
         self.hint = hint
 
+    def __str__(self) -> str:
+        return self.message
+
 
 class CheckFailed(RstarError):
     """A check or comparison gave "no" (exit 1)."""
@@ -63,3 +66,10 @@ class Stopped(RstarError):
         super().__init__(message, hint=hint)
         self.resumable = resumable
         """Whether there is something to go on from; a stage says no where its output keeps nothing."""
+        self._kept = ""
+
+    def tell_kept(self, what: str) -> None:
+        """Add what is saved of the work, once: the writer nearest to it knows best."""
+        if not self._kept:
+            self._kept = what
+            self.message = f"{self.message}; {what}"

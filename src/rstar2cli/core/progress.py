@@ -18,6 +18,10 @@ class Progress:
     """Units in all; null when unknown."""
     unit: str = "rows"
     """What is counted."""
+    detail: bool = False
+    """A piece of work that reports of its own: worth telling only while it takes long."""
+    landmark: bool = False
+    """Rare enough that each is worth telling."""
     info: dict[str, float | int | str] = field(default_factory=dict)
     """Latest figures worth a glance (loss, reward, tokens/s)."""
 

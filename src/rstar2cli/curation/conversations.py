@@ -136,7 +136,7 @@ def write_all(
 def _collect(
     pending: deque[tuple[Problem, Future[Conversation]]], on_reject: Callable[[Reject], None]
 ) -> Iterator[Conversation]:
-    drain.check("conversations so far are saved")
+    drain.check("no more conversations are begun")
     problem, future = pending.popleft()
     try:
         yield future.result()

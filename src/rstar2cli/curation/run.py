@@ -40,7 +40,7 @@ def curate(
     for number, record in enumerate(records, start=1):
         yield record
         progress(Progress(task="curate", done=number, total=limit, unit=config.emit))
-        drain.check(f"{number} {config.emit} written")
+        drain.check(f"{number} {config.emit} made")
 
 
 def _records(

@@ -7,11 +7,12 @@ problems, so that they do not depend on the order of arrival.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,12 +20,14 @@ from typing import Any
 from rstar2cli.core.errors import DataError, InputMissing
 from rstar2cli.core.progress import Progress, ProgressFn, silent
 from rstar2cli.dialogue.dialogue import Dialogue
+from rstar2cli.engines.base import Engine
 from rstar2cli.engines.build import build_engine
 from rstar2cli.evals.config import EvalConfig
 from rstar2cli.policy.load import load_tokenizer
 from rstar2cli.records import Problem, Score, Trajectory
 from rstar2cli.rollout.collector import collect
 from rstar2cli.sandbox.build import build_sandbox
+from rstar2cli.sandbox.outcome import Sandbox
 from rstar2cli.shards.atomic import write_bytes
 from rstar2cli.shards.lineage import Lineage
 from rstar2cli.shards.reader import read_records
@@ -72,16 +75,16 @@ def run_eval(
     resolved: dict[str, Any],
     seed: int = 0,
     resume: bool = False,
-    overwrite: bool = False,
     progress: ProgressFn = silent,
 ) -> EvalResult:
     """Sample ``config.rollout.samples`` answers of ``model`` to every problem and write their scores.
 
     ``directory`` gets ``trajectories`` (with ``resume`` only missing ones are made) and
     ``result.json``. ``resolved`` is the configuration written beside the trajectories; another one,
-    or another model or input by ``lineage``, is refused on resume. What ``overwrite`` replaces is there
-    until engine and sandbox are up. Raises ``InputMissing`` without problems, ``DataError`` for ids
-    that occur twice, ``Stopped`` after a signal or too many losses, and what engine, model and writer raise.
+    or another model or input by ``lineage``, is refused on resume. What ``scores`` replaces is in its place
+    until engine and sandbox are up, and not lost until the scores are written. Raises ``InputMissing`` without
+    problems, ``DataError`` for ids that occur twice, ``Stopped`` after a signal or too many losses, and what engine,
+    model and writer raise.
     """
     if not problems:
         raise InputMissing("no problems to evaluate on", hint="look at the input with: rstar2 head IN")
@@ -89,27 +92,34 @@ def run_eval(
     begun = time.monotonic()
     kept = str(Path(directory) / "trajectories")
 
-    def begin() -> None:
-        scores.begin()  # first: without a manifest nobody takes old scores for those of the new trajectories
-        (Path(directory) / RESULT).unlink(missing_ok=True)
-        writer.begin()
+    def open_trajectories() -> Writer[Trajectory]:
+        return open_writer(
+            kept,
+            Trajectory,
+            lineage=lineage,
+            config=resolved,
+            resume=resume,
+            rows_per_part=config.rollout.save_every,
+        )
 
-    with open_writer(
-        kept,
-        Trajectory,
-        lineage=lineage,
-        config=resolved,
-        resume=resume,
-        overwrite=overwrite,
-        rows_per_part=config.rollout.save_every,
-    ) as writer:
-        resumed = writer.rows_done
-        if not writer.complete:
-            _sample(problems, model, config, begin, writer, seed, progress)
-        if writer.complete:
-            seconds = _seconds_before(directory)
-        else:
-            seconds = None if resumed else time.monotonic() - begun
+    if scores.replaces:
+        # The old trajectories are in the way until the scores' writer has set them aside, with the old scores.
+        with _ready(model, config) as tools:
+            scores.begin()
+            with open_trajectories() as writer:
+                _sample(problems, config, tools, writer, seed, progress)
+    else:
+        with open_trajectories() as writer:
+            if not writer.complete:
+                with _ready(model, config) as tools:
+                    scores.begin()  # first: without a manifest nobody takes the scores for all
+                    (Path(directory) / RESULT).unlink(missing_ok=True)
+                    _sample(problems, config, tools, writer, seed, progress)
+    resumed = writer.rows_done
+    if writer.complete:
+        seconds = _seconds_before(directory)
+    else:
+        seconds = None if resumed else time.monotonic() - begun
     made = score_all(read_records([kept], Trajectory), problems, config)
     if not scores.complete:
         _write_missing(made, scores)
@@ -178,39 +188,46 @@ def report(
     )
 
 
-def _sample(
-    problems: Sequence[Problem],
-    model: str,
-    config: EvalConfig,
-    begin: Callable[[], None],
-    writer: Writer[Trajectory],
-    seed: int,
-    progress: ProgressFn,
-) -> None:
-    """Make the trajectories that are missing; nothing is touched before there is an engine and a sandbox."""
-    done = writer.existing("id") if writer.rows_done else set()
+_Tools = tuple[Engine, Sandbox, Dialogue]
+
+
+@contextlib.contextmanager
+def _ready(model: str, config: EvalConfig) -> Iterator[_Tools]:
+    """What sampling needs, up and running: before it is, no output is touched."""
     dialogue = Dialogue(load_tokenizer(model), config.rollout.dialogue)
     engine = build_engine(config.rollout.engine, model)
     try:
         sandbox = build_sandbox(config.rollout.sandbox)
         try:
-            begin()
-            collect(
-                problems,
-                engine,
-                sandbox,
-                dialogue,
-                config.rollout,
-                writer.write,
-                _renamed(progress),
-                seed=seed,
-                done=done,
-                on_wave=writer.end_part,
-            )
+            yield engine, sandbox, dialogue
         finally:
             sandbox.close()
     finally:
         engine.close()
+
+
+def _sample(
+    problems: Sequence[Problem],
+    config: EvalConfig,
+    tools: _Tools,
+    writer: Writer[Trajectory],
+    seed: int,
+    progress: ProgressFn,
+) -> None:
+    """Make the trajectories that are missing."""
+    engine, sandbox, dialogue = tools
+    collect(
+        problems,
+        engine,
+        sandbox,
+        dialogue,
+        config.rollout,
+        writer.write,
+        _renamed(progress),
+        seed=seed,
+        done=writer.existing("id") if writer.rows_done else set(),
+        on_wave=writer.end_part,
+    )
 
 
 def _unsampled(problem: Problem, config: EvalConfig) -> list[Score]:

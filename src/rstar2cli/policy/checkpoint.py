@@ -58,6 +58,7 @@ def replacing_directory(path: Path) -> Iterator[Path]:
     try:
         temporary.mkdir(parents=True)
         yield temporary
+        _open_to_others(temporary)
         _sync_tree(temporary)
         _swap(temporary, path)
     except Exception as error:
@@ -89,6 +90,14 @@ def _swap(new: Path, path: Path) -> None:
     new.rename(path)
     sync_directory(path.parent)
     shutil.rmtree(old, ignore_errors=True)
+
+
+def _open_to_others(directory: Path) -> None:
+    """Give every file what the umask allows, as the directory has it: safetensors writes for the owner alone."""
+    mode = directory.stat().st_mode & 0o666
+    for entry in directory.rglob("*"):
+        if entry.is_file():
+            entry.chmod(mode)
 
 
 def _sync_tree(directory: Path) -> None:

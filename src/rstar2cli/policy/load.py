@@ -12,8 +12,10 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as hf_logging
 
 from rstar2cli.core.errors import DataError, EnvironmentMissing, InputMissing
+from rstar2cli.core.reading import reading
 from rstar2cli.policy.devices import Dtype, pick_device, pick_dtype
 from rstar2cli.policy.digest import checkpoint_digest
+from rstar2cli.shards.owned import is_shard_directory
 
 hf_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
 hf_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
@@ -42,6 +44,11 @@ def resolve_model(path: str) -> Path:
 
     Raises ``InputMissing`` if there is none, with what was looked for.
     """
+    with reading(path):
+        return _resolve_model(path)
+
+
+def _resolve_model(path: str) -> Path:
     directory = Path(path)
     if directory.is_dir():
         if not (directory / "run.json").exists():
@@ -65,9 +72,8 @@ def resolve_model(path: str) -> Path:
 def load_tokenizer(path: str | Path) -> Any:
     """The tokenizer of a model directory, run or hub id. Raises ``InputMissing`` or ``DataError``."""
     directory = resolve_model(str(path))
+    require_config(directory)
     if not any((directory / name).exists() for name in _TOKENIZER_FILES):
-        if not (directory / "config.json").exists():
-            raise InputMissing(f"{directory}: not a model directory (no config.json)")
         raise InputMissing(
             f"{directory}: no tokenizer (none of {', '.join(_TOKENIZER_FILES)})",
             hint="copy the tokenizer files of the base model into it",
@@ -76,6 +82,17 @@ def load_tokenizer(path: str | Path) -> Any:
         return AutoTokenizer.from_pretrained(directory, trust_remote_code=False, local_files_only=True)
     except (OSError, ValueError, KeyError, TypeError, json.JSONDecodeError) as error:
         raise DataError(f"{directory}: the tokenizer can't be read: {_first_line(error)}") from error
+
+
+def require_config(directory: Path) -> None:
+    """Raise ``InputMissing`` unless this is a model directory by its ``config.json``, saying what it is instead."""
+    with reading(directory):
+        if is_shard_directory(directory):
+            raise InputMissing(
+                f"{directory}: a shard directory, not a model", hint="give a model or a run directory with -m"
+            )
+        if not (directory / "config.json").exists():
+            raise InputMissing(f"{directory}: not a model directory (no config.json)")
 
 
 def load_policy(path: str | Path, *, device: str = "auto", dtype: Dtype = "auto") -> Policy:
@@ -97,8 +114,7 @@ def load_policy(path: str | Path, *, device: str = "auto", dtype: Dtype = "auto"
 
 def load_model(directory: Path, *, device: str = "auto", dtype: Dtype = "auto") -> Any:
     """The model alone, in eval mode. Errors as :func:`load_policy`."""
-    if not (directory / "config.json").exists():
-        raise InputMissing(f"{directory}: not a model directory (no config.json)")
+    require_config(directory)
     if not any(directory.glob("*.safetensors")):
         others = sorted(p.name for p in directory.iterdir() if p.suffix in (".bin", ".pt", ".pth", ".gguf"))
         found = f"; found {', '.join(others)}, which is not read" if others else ""

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from rstar2cli.core.allocator import give_back
 from rstar2cli.core.errors import DataError, InputMissing
-from rstar2cli.core.progress import ProgressFn
+from rstar2cli.core.progress import Progress, ProgressFn
 from rstar2cli.core.seeds import generator
 from rstar2cli.dialogue.dialogue import Dialogue
 from rstar2cli.engines.base import Engine
@@ -91,7 +91,7 @@ class LiveRollouts:
                 self._dialogue,
                 config,
                 writer.write,
-                self._progress,
+                self._report,
                 seed=self._seed,
                 done=writer.existing("id"),
                 on_wave=writer.end_part,
@@ -112,6 +112,9 @@ class LiveRollouts:
             self._engine.close()
         if self._sandbox is not None:
             self._sandbox.close()
+
+    def _report(self, progress: Progress) -> None:
+        self._progress(dataclasses.replace(progress, detail=True))
 
     def _ready(self, policy: Policy, version: str) -> tuple[Engine, dict[str, float]]:
         """The engine with the present weights, proven by the probe."""

@@ -14,8 +14,7 @@ from rstar2cli.shards.lineage import Lineage
 from rstar2cli.shards.manifest import read_manifest
 from rstar2cli.shards.reader import read_records
 from rstar2cli.shards.writer import Writer, open_writer
-
-ROLLOUTS, SELECTIONS = "rollouts", "selections"
+from rstar2cli.training.rundir import ROLLOUTS, SELECTIONS
 
 
 class StepStore:

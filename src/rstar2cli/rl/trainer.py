@@ -281,7 +281,8 @@ class _Loop:
     def _report(self, step: int, figures: Mapping[str, float]) -> None:
         shown = ("reward", "groups_kept", "tool_error_share", "response_tokens", "loss")
         info: dict[str, float | int | str] = {name: round(figures[name], 4) for name in shown if name in figures}
-        self._progress(Progress(task=STAGE, done=step, total=self._config.steps, unit="steps", info=info))
+        total = self._config.steps
+        self._progress(Progress(task=STAGE, done=step, total=total, unit="steps", info=info, landmark=True))
 
 
 def _mean_metrics(results: Sequence[StepResult]) -> dict[str, float]:

@@ -43,6 +43,7 @@ class Scheduler:
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._next: Episode | None = None
         self._running = 0
+        self._done = 0
         self._reserved = 0
 
     def run(self, episodes: Iterable[Episode]) -> None:
@@ -50,7 +51,7 @@ class Scheduler:
         source = iter(episodes)
         self._admit(source)
         while self._running:
-            drain.check("finished trajectories are saved, those under way are given up")
+            drain.check(f"{self._done} trajectories finished, {self._running} under way given up")
             try:
                 event = self._events.get(timeout=_POLL_S)
             except queue.Empty:
@@ -117,5 +118,6 @@ class Scheduler:
         episode.grade(self._grader).add_done_callback(arrived)
 
     def _graded(self, episode: Episode, grade: Grade) -> None:
+        self._done += 1
         self._running -= 1
         self._on_finished(episode, grade)

@@ -30,7 +30,7 @@ def run_wave(episodes: Sequence[Episode], engine: Engine, tools: ToolRunner, *, 
     """Run a wave of at most ``rows`` episodes to their end. Raises ``Stopped`` between turns if asked to."""
     padding = [None] * (rows - len(episodes))
     while any(episode.finish is None for episode in episodes):
-        drain.check("finished waves are saved, the one under way is given up")
+        drain.check("the wave under way is given up")
         requests = [episode.request() if episode.finish is None else None for episode in episodes]
         completions = engine.generate_wave([*requests, *padding])
         work = [

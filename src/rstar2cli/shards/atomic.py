@@ -26,9 +26,18 @@ def output_error(name: str | Path, error: OSError) -> RstarError:
     if disk_full(error):
         return EnvironmentMissing(
             f"{name}: can't write: {reason}",
-            hint="make room and run the same command with --resume, or write elsewhere",
+            hint="make room and run the command again, or write elsewhere",
         )
     return OutputConflict(f"{name}: can't write: {reason}", hint="choose an output that you may write to")
+
+
+@contextmanager
+def telling(name: str | Path) -> Iterator[None]:
+    """Refusals of the file system inside the block come as :func:`output_error` for ``name``."""
+    try:
+        yield
+    except OSError as error:
+        raise output_error(name, error) from error
 
 
 def is_temp(name: str) -> bool:
@@ -75,6 +84,15 @@ def sync_directory(path: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
+
+
+def check_new(path: str | Path, *, overwrite: bool) -> None:
+    """Raise :class:`OutputConflict` if a file may not be written here: to be asked before the work for it."""
+    with telling(path):
+        if Path(path).is_dir():
+            raise OutputConflict(f"{path}: a directory, so no file replaces it", hint="choose another name")
+        if Path(path).exists() and not overwrite:
+            raise OutputConflict(f"{path}: exists", hint="replace it with --overwrite, or choose another name")
 
 
 def write_bytes(path: Path, data: bytes) -> None:

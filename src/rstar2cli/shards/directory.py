@@ -8,7 +8,6 @@ rows and digest are those in the file's footer; anything else is removed.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,16 +15,21 @@ from rstar2cli.core.errors import DataError, InputMissing, OutputConflict
 from rstar2cli.records.base import Record
 from rstar2cli.shards import manifest as files
 from rstar2cli.shards import parquet
-from rstar2cli.shards.atomic import is_temp, output_error, write_bytes
+from rstar2cli.shards.aside import Aside
+from rstar2cli.shards.atomic import is_temp, output_error, telling, write_bytes
 from rstar2cli.shards.digest import combine
 from rstar2cli.shards.lineage import Lineage
 from rstar2cli.shards.lock import LOCK, OutputLock, is_leftover
 from rstar2cli.shards.manifest import Journal, Manifest, Part
+from rstar2cli.shards.owned import is_part, is_shard_directory, owned
 from rstar2cli.shards.part import PartFile
 from rstar2cli.shards.reader import read_records
 from rstar2cli.shards.writer import Writer, check_resumed
 
 R = TypeVar("R", bound=Record)
+
+_OF_BEGINNING = {files.CONFIG, files.JOURNAL, files.REJECTS}
+"""Own entries that hold no record."""
 
 
 class DirectoryWriter(Writer[R]):
@@ -52,8 +56,11 @@ class DirectoryWriter(Writer[R]):
         self._part: PartFile[R] | None = None
         self._config = config
         self._overwrite = overwrite
-        if _holds_something(path) and not (resume or overwrite):
-            raise _exists(path)
+        with telling(path):
+            _check_free(path, resume, overwrite)
+            self.replaces = overwrite and path.exists() and _holds_something(path)
+        self._resume = resume
+        self._aside = Aside(path)
         self._made = not path.exists()
         try:
             path.mkdir(parents=True, exist_ok=True)
@@ -61,6 +68,10 @@ class DirectoryWriter(Writer[R]):
             raise output_error(path, error) from error
         self._lock = OutputLock(path / LOCK, str(path))
         try:
+            self._check_ours()
+            self._aside.mend()
+            if self._aside.held and (path / files.MANIFEST).exists():
+                self._aside.drop()  # killed just after it was complete
             if resume:
                 self._load()
         except BaseException:
@@ -93,8 +104,11 @@ class DirectoryWriter(Writer[R]):
 
     def _begin(self) -> None:
         if self._overwrite:
+            self._aside.take(owned(self._path))
             self._remove(keep=set())
         write_bytes(self._path / files.CONFIG, files.encode(self._config))
+        if not self._loaded:
+            self._write_journal([])  # from here on it is known as ours
 
     def _load(self) -> None:
         """Take over what an earlier writer finished."""
@@ -111,6 +125,15 @@ class DirectoryWriter(Writer[R]):
         if not self.complete:
             self._remove(keep={part.name for part in self._parts})
             self._reopen_last()
+
+    def _check_ours(self) -> None:
+        """Only what a shard writer made is gone on with or replaced. Asked under the lock: a writer at its very
+        beginning has no mark yet."""
+        if _holds_something(self._path) and not is_shard_directory(self._path):
+            what = "gone on with" if self._resume else "replaced"
+            raise OutputConflict(
+                f"{self._path}: not a shard directory, so it is not {what}", hint="choose another OUT, or empty it"
+            )
 
     def _check_kind(self, kind: str) -> None:
         if kind != self.cls.kind():
@@ -183,18 +206,29 @@ class DirectoryWriter(Writer[R]):
         )
         write_bytes(self._path / files.MANIFEST, files.encode(document))
         (self._path / files.JOURNAL).unlink(missing_ok=True)
+        self._aside.drop()
 
-    def _abandon(self, keep: bool) -> None:
+    def _abandon(self, keep: bool) -> bool:
         try:
             if keep:
                 self._end_part(still_open=True)
         finally:
             if self._part is not None:
                 self._part.discard()
-        if self._begun and not keep and not _holds_something(self._path, besides=(files.CONFIG, files.JOURNAL)):
-            # Nothing came of it: the corrected command must not meet an OUT that exists.
-            for name in (files.CONFIG, files.JOURNAL):
-                (self._path / name).unlink(missing_ok=True)
+        if not (self._begun or self._resume):
+            return False
+        if set(owned(self._path)) - _OF_BEGINNING:
+            return True
+        if self._begun:
+            # Nothing came of it: the corrected command must not meet an OUT that exists, and the old one is the data.
+            self._close_rejects()
+            self._aside.put_back(_OF_BEGINNING)
+        return False
+
+    def _tell_kept(self) -> str:
+        if self.kept:
+            return f"{self.rows} {self.cls.record_name} records are saved in {self._path}"
+        return f"nothing is saved in {self._path}" + (", which is as it was" if self.replaces else "")
 
     def _release(self) -> None:
         self._lock.release()
@@ -208,16 +242,25 @@ class DirectoryWriter(Writer[R]):
             for name in (files.MANIFEST, files.JOURNAL, files.CONFIG, files.REJECTS):
                 (self._path / name).unlink(missing_ok=True)
         for item in self._path.iterdir():
-            part = item.name.startswith("part-") and item.name.endswith(".parquet") and item.name not in keep
-            if part or is_temp(item.name):
+            if (is_part(item.name) and item.name not in keep) or is_temp(item.name):
                 item.unlink(missing_ok=True)
 
 
-def _holds_something(path: Path, besides: Sequence[str] = ()) -> bool:
-    if path.is_dir():
-        return any(not is_leftover(item.name) and item.name not in besides for item in path.iterdir())
-    return path.exists() or path.is_symlink()
+def _holds_something(path: Path) -> bool:
+    return any(not is_leftover(item.name) for item in path.iterdir())
 
 
-def _exists(path: Path) -> OutputConflict:
-    return OutputConflict(f"{path}: exists", hint="continue it with --resume, or replace it with --overwrite")
+def _check_free(path: Path, resume: bool, overwrite: bool) -> None:
+    """Raise :class:`OutputConflict` for a place that may not be written to."""
+    if not path.is_dir():
+        if path.exists() or path.is_symlink():
+            raise OutputConflict(
+                f"{path}: exists and is no directory, so it is not replaced", hint="choose another OUT"
+            )
+        return
+    if _holds_something(path) and not (resume or overwrite):
+        if not is_shard_directory(path):
+            raise OutputConflict(
+                f"{path}: exists, and is not a shard directory", hint="choose another OUT, or empty it"
+            )
+        raise OutputConflict(f"{path}: exists", hint="continue it with --resume, or replace it with --overwrite")

@@ -48,8 +48,8 @@ def distinct(names: Sequence[str]) -> list[str]:
     return found
 
 
-def translated(error: BaseException) -> BaseException:
-    """Our error for one of DuckDB's; anything else stays what it is."""
+def translated(error: BaseException, views: str = "") -> BaseException:
+    """Our error for one of DuckDB's; anything else stays what it is. ``views``: what there is to ask for."""
     if not isinstance(error, duckdb.Error):
         return error
     text = str(error).split("\n\nLINE")[0].strip()
@@ -61,4 +61,7 @@ def translated(error: BaseException) -> BaseException:
         return DataError(f"query: {text}")
     if isinstance(error, duckdb.IOException):
         return DataError(f"query: {text}", hint="rstar2 validate names the file that is damaged")
+    table = isinstance(error, duckdb.CatalogException) and "Table with name" in text
+    if table or (isinstance(error, duckdb.BinderException) and "Referenced column" in text):
+        return UsageError(f"query: {text.splitlines()[0]}", hint=views or None)  # its guesses are of the whole database
     return UsageError(f"query: {text}")

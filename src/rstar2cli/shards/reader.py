@@ -182,7 +182,9 @@ class _Rows(Generic[R]):
         except NewerVersion as error:
             raise DataError(f"{source.path}: {error}", hint="update rstar2") from None
         except RowError as error:
-            raise DataError(f"{source.path}: {error}") from None
+            raise DataError(
+                f"{source.path}: {error}", hint=f"give {self._cls.record_name} records; look with: rstar2 head FILE"
+            ) from None
 
     def _reject(self, reject: Reject) -> None:
         if self._on_reject is None:

@@ -6,13 +6,15 @@ import glob
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
-from rstar2cli.core.errors import DataError, InputMissing
+from rstar2cli.core.errors import DataError, InputMissing, UsageError
+from rstar2cli.core.reading import reading
+from rstar2cli.shards.aside import aside_of
 from rstar2cli.shards.lines import PARQUET_MAGIC
 from rstar2cli.shards.manifest import CONFIG, JOURNAL, MANIFEST, REJECTS, Manifest, read_manifest
+from rstar2cli.shards.owned import begun_by_stage
 
 STDIN = Path("-")
 ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".parquet")
@@ -44,10 +46,8 @@ def resolve(inputs: Sequence[str]) -> list[Source]:
     """
     if list(inputs).count("-") > 1:
         raise InputMissing("-: standard input can be read only once")
-    try:
+    with reading("input"):  # a directory on the way that may not be searched, a name that is too long
         return [source for name in inputs for source in _one(name)]
-    except OSError as error:  # a directory on the way that may not be searched, a name that is too long
-        raise InputMissing(f"{error.filename}: can't read: {error.strerror}") from error
 
 
 def _one(name: str) -> list[Source]:
@@ -92,6 +92,7 @@ def _directory(path: Path) -> list[Source]:
         if child not in complete and unfinished(child):
             raise _unfinished(child)
     if complete:
+        _refuse_mixture(path, complete)
         return [source for child in complete for source in _directory(child)]
     files = [child for child in sorted(path.iterdir()) if _is_data(child.name)]
     if not files:
@@ -100,6 +101,17 @@ def _directory(path: Path) -> list[Source]:
             hint=f"a directory of {', '.join(ENDINGS)} files can be read, as can what a stage wrote",
         )
     return [_file(child) for child in files]
+
+
+def _refuse_mixture(path: Path, children: Sequence[Path]) -> None:
+    """A name that stands for several kinds of records stands for none."""
+    kinds: dict[str, list[str]] = {}
+    for child in children:
+        if (manifest := read_manifest(child)) is not None:
+            kinds.setdefault(manifest.record.partition("/")[0], []).append(child.name)
+    if len(kinds) > 1:
+        held = "; ".join(f"{kind}: {', '.join(names)}" for kind, names in kinds.items())
+        raise UsageError(f"{path}: holds several kinds of records ({held})", hint=f"name one of them: {children[0]}")
 
 
 def is_bookkeeping(name: str) -> bool:
@@ -115,21 +127,15 @@ def unfinished(path: Path) -> bool:
     """Whether a directory without a manifest is a shard directory whose writer has not finished."""
     if (path / "run.json").exists():
         return False
-    return (path / JOURNAL).exists() or any(path.glob("part-*.parquet")) or _begun_by_stage(path)
-
-
-def _begun_by_stage(path: Path) -> bool:
-    """Whether its ``config.json`` is one that a stage wrote; models and data sets of others have one too."""
-    try:
-        return "stage" in msgspec.json.decode((path / CONFIG).read_bytes(), type=dict[str, Any])
-    except (OSError, msgspec.DecodeError):
-        return False
+    begun = (path / JOURNAL).exists() or any(path.glob("part-*.parquet")) or begun_by_stage(path)
+    return begun or any(place.is_dir() for place in aside_of(path))
 
 
 def _unfinished(path: Path) -> InputMissing:
     parts = f", or read what is there: '{path}/part-*.parquet'" if any(path.glob("part-*.parquet")) else ""
+    old = next((f"; what it is to replace is in {place}" for place in aside_of(path) if place.is_dir()), "")
     return InputMissing(
-        f"{path}: no manifest.json: its writer has not finished", hint=f"finish it with --resume{parts}"
+        f"{path}: no manifest.json: its writer has not finished", hint=f"finish it with --resume{parts}{old}"
     )
 
 

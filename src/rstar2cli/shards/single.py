@@ -46,8 +46,11 @@ class StreamWriter(Writer[R]):
     def _complete(self) -> None:
         pass
 
-    def _abandon(self, keep: bool) -> None:
-        pass
+    def _abandon(self, keep: bool) -> bool:
+        return False
+
+    def _tell_kept(self) -> str:
+        return f"{self.rows} {self.cls.record_name} records went to standard output"
 
 
 class FileWriter(Writer[R]):
@@ -67,6 +70,11 @@ class FileWriter(Writer[R]):
         self._path = path
         self._config = config
         self._config_path = path.with_name(path.name + "." + CONFIG)
+        if path.is_dir():
+            raise OutputConflict(
+                f"{path}: a directory, so no file replaces it", hint="choose another OUT; its ending says it is a file"
+            )
+        self.replaces = overwrite and path.exists()
         if path.exists() and not (resume or overwrite):
             raise OutputConflict(f"{path}: exists", hint="keep it with --resume, or replace it with --overwrite")
         try:
@@ -121,10 +129,15 @@ class FileWriter(Writer[R]):
         self._open.close()
         write_bytes(self._config_path, encode(self._config))
 
-    def _abandon(self, keep: bool) -> None:
+    def _abandon(self, keep: bool) -> bool:
         if not self.complete:
             failed = OutputConflict(f"{self._path}: not finished")
             self._open.__exit__(type(failed), failed, None)
+        return False
+
+    def _tell_kept(self) -> str:
+        old = ", and is as it was" if self.replaces or self.complete else ""
+        return f"nothing is saved: {self._path} is written whole or not at all{old}"
 
     def _release(self) -> None:
         self._lock.release()

@@ -129,7 +129,7 @@ class Database:
             raise
         if failure:
             drain.check("query interrupted")
-            raise translated(failure[0])
+            raise translated(failure[0], self._described())
         return self
 
     @property
@@ -185,13 +185,17 @@ class Database:
     ) -> None:
         self.close()
 
+    def _described(self) -> str:
+        """Views and their columns, for people."""
+        return "; ".join(f"{name} has {', '.join(field_types(cls))}" for name, cls in self.kinds.items())
+
     def _check(self, query: str) -> None:
         # EXPLAIN ANALYZE runs what it explains, so what counts is the statement behind it.
         body = _EXPLAIN.sub("", query)
         try:
             statements = self._con.extract_statements(body)
         except duckdb.Error as error:
-            raise translated(error) from None
+            raise translated(error, self._described()) from None
         if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
             raise UsageError("only one query is run, and it can only read", hint="SELECT, DESCRIBE, SUMMARIZE, EXPLAIN")
 

@@ -27,13 +27,18 @@ class Writer(abc.ABC, Generic[R]):
     Leaving normally completes the output. Leaving by an exception never does: rows
     of finished parts stay for ``--resume``, and after :class:`Stopped` all rows do.
     Nothing that was there before is touched until :meth:`begin`, which the first record calls: so a
-    command that fails earlier (no such model, no sandbox) leaves OUT as it found it.
+    command that fails earlier (no such model, no sandbox) leaves OUT as it found it. What ``overwrite``
+    replaces is gone only when the new output is complete; if nothing of that is kept, it is back in its place.
     """
 
     rows_done: int = 0
     """Records in complete parts when the writer was opened (``resume``)."""
     complete: bool = False
     """Whether the output was complete already; nothing may be written then."""
+    replaces: bool = False
+    """Whether there is an old output that this one takes the place of (``overwrite``)."""
+    kept: bool = False
+    """After an exception: whether there is something to go on from."""
 
     def __init__(self, cls: type[R], rejects: Path | None) -> None:
         self.cls = cls
@@ -49,7 +54,7 @@ class Writer(abc.ABC, Generic[R]):
         self._finished = False
 
     def begin(self) -> None:
-        """Make the output this writer's: remove what ``overwrite`` replaces, note the configuration."""
+        """Make the output this writer's: set aside what ``overwrite`` replaces, note the configuration."""
         if self._begun:
             return
         self._begun = True
@@ -79,8 +84,15 @@ class Writer(abc.ABC, Generic[R]):
         """Write what makes the output complete."""
 
     @abc.abstractmethod
-    def _abandon(self, keep: bool) -> None:
-        """Leave without completing; with ``keep`` rows not yet in a part are saved first."""
+    def _abandon(self, keep: bool) -> bool:
+        """Leave without completing; with ``keep`` rows not yet in a part are saved first.
+
+        Returns whether there is something to go on from.
+        """
+
+    @abc.abstractmethod
+    def _tell_kept(self) -> str:
+        """In words: what :meth:`_abandon` left."""
 
     def _release(self) -> None:
         """Give back locks and open files."""
@@ -127,14 +139,19 @@ class Writer(abc.ABC, Generic[R]):
                     self.begin()
                     self._complete()
                 except BaseException:
-                    self._abandon(keep=False)
+                    self.kept = self._abandon(keep=False)
                     raise
             else:
-                self._abandon(keep=isinstance(error, Stopped))
+                self.kept = self._abandon(keep=isinstance(error, Stopped))
+                if isinstance(error, Stopped):
+                    error.tell_kept(self._tell_kept())
         finally:
-            if self._rejects is not None:
-                self._rejects.close()
+            self._close_rejects()
             self._release()
+
+    def _close_rejects(self) -> None:
+        if self._rejects is not None:
+            self._rejects.close()
 
 
 def open_writer(

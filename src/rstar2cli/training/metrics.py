@@ -12,15 +12,14 @@ from rstar2cli.core.errors import DataError
 from rstar2cli.records import Metric
 from rstar2cli.records.codec import encode_line
 from rstar2cli.shards.atomic import output_error, write_bytes
-
-NAME = "metrics.jsonl"
+from rstar2cli.training.rundir import METRICS
 
 
 class MetricsLog:
     """Appends to ``metrics.jsonl`` of a run."""
 
     def __init__(self, directory: Path, run: str) -> None:
-        self._path = directory / NAME
+        self._path = directory / METRICS
         self._run = run
 
     def append(self, step: int, values: Mapping[str, float]) -> None:

@@ -50,14 +50,16 @@ def read_side(label: str, source: str, *, metric: str = METRIC) -> Side:
     if cls is Trajectory:
         scores = [score_of(record, record.source) for record in read_records([source], Trajectory)]
     elif cls is Score:
-        scores = [score for score in read_records([source], Score) if score.metric == metric]
+        every = list(read_records([source], Score))
+        scores = [score for score in every if score.metric == metric]
+        if not scores:
+            names = ", ".join(sorted({score.metric for score in every}))
+            raise InputMissing(f"{source}: no scores of metric {metric!r}", hint=f"it has: {names}")
     else:
         raise UsageError(
             f"{source}: diff compares scores or trajectories, not {cls.record_name} records",
             hint="give what rstar2 eval or rstar2 rollout wrote",
         )
-    if not scores:
-        raise InputMissing(f"{source}: no scores of metric {metric!r}")
     return Side(label=label, source=source, scores=scores, config=_config(source), seconds=_seconds(source))
 
 

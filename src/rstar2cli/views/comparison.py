@@ -15,12 +15,28 @@ _SHOWN_CHARS = 60
 def draw(comparison: Mapping[str, Any], *, width: int | None = None) -> str:
     """Scores with intervals, then what each step gained and lost, then what changed in configuration."""
     parts = [
-        render([run_row(run) for run in comparison["runs"]], "table", width=width),
-        render([pair_row(pair) for pair in comparison["pairs"]], "table", width=width),
+        *(render(rows, "table", width=width) for rows in tables(comparison)),
         "".join(_flips(pair) for pair in comparison["pairs"]),
         _configuration(comparison, width),
     ]
     return "\n".join(part for part in parts if part)
+
+
+def tables(comparison: Mapping[str, Any]) -> list[list[dict[str, str | int]]]:
+    """Rows of the runs, and of the steps between them, in words for people."""
+    return [[run_row(run) for run in comparison["runs"]], [pair_row(pair) for pair in comparison["pairs"]]]
+
+
+def rows(comparison: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """All of it as rows for machines: ``row`` says what each is of."""
+    found = [{"row": "run", **run} for run in comparison["runs"]]
+    for pair in comparison["pairs"]:
+        counts = {name: len(pair[name]) for name in ("gained", "lost")}
+        found.append({"row": "difference", **pair, **counts})
+        for name in counts:
+            step = {"from": pair["from"], "to": pair["to"]}
+            found += [{"row": "flip", **step, "change": name, "problem": problem} for problem in pair[name]]
+    return found + [{"row": "configuration", **change} for change in comparison["configuration"]]
 
 
 def run_row(run: Mapping[str, Any]) -> dict[str, str | int]:

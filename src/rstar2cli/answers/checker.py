@@ -30,6 +30,11 @@ from rstar2cli.answers.values import (
     Words,
 )
 
+_NUMBER_WORDS = {
+    "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
+    "ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16,
+    "seventeen": 17, "eighteen": 18, "nineteen": 19, "twenty": 20,
+}  # fmt: skip
 _ALIASES = {"dne": "does not exist", "undefined": "does not exist"}
 
 
@@ -91,6 +96,8 @@ class Checker:
         assert isinstance(words, Words)
         if isinstance(other, Empty):
             return False
+        if isinstance(other, Number):
+            return _NUMBER_WORDS.get(words.words) == other.value
         return words.words.replace(" ", "") == other.source.replace(" ", "").casefold()
 
     def same_quantity(self, gold: Value, answer: Value) -> bool:

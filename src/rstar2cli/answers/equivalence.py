@@ -79,6 +79,9 @@ def compare(
             return _wrong("hedged" if kinds.choices(cleaned) else "unparseable")
     else:
         cleaned = kinds.unlabelled(cleaned)
+    several = kinds.letters(cleaned_gold) if kind in (None, "choice") else None
+    if several is not None and several == kinds.letters(cleaned):
+        return Comparison(verdict="correct", reason=None)
     checker = Checker(policy, algebra or NoAlgebra(), identity)
     expected = read_clean(cleaned_gold)
     given = read_clean(cleaned)

@@ -11,11 +11,13 @@ from rstar2cli.answers.values import Number, Value, Words
 from rstar2cli.records import AnswerKind
 
 MAX_CHARS = 1024
-_LETTER = re.compile(r"(?:\\text\{)?[\s({\[]*([A-Za-z])[\s)}\].:]*\}?")
+_LETTER = re.compile(r"(?:\\text\{)?(?:(?:[Oo]ption|[Cc]hoice) )?[\s({\[]*([A-Za-z])[\s)}\].:]*\}?")
 _LABELLED = re.compile(
     r"(?:\\text\{)?\s*(?:option |choice |answer )?\(?([A-Ja-j])(?:\)|[.:](?=\s|$))\s*\}?[\s~]*(.*)",
     re.DOTALL | re.IGNORECASE,
 )
+_MANY_CAPITALS = re.compile(r"\(?[A-J]\)?(?:\s*(?:,|;|and|&)\s*\(?[A-J]\)?)+")
+_GLUED = re.compile(r"[A-J]{2,5}")
 _ONE = re.compile(r"\(?[A-J]\)?|\\text\{\(?[A-J]\)?\}")
 _OPTION = re.compile(r"(?:\\text\{ ?\([A-J]\) ?\}|\([A-J]\)) *([^\s+\-*/^_=].*)", re.DOTALL)
 """A label in brackets and what it stands before."""
@@ -68,6 +70,14 @@ def choice(cleaned: str) -> str | None:
     match = _LABELLED.fullmatch(cleaned)
     if match and not re.search(r"(?:^|[\s(])[A-J]\)", match[2]):
         return match[1].upper()
+    return None
+
+
+def letters(cleaned: str) -> frozenset[str] | None:
+    """Several letters of a multiple choice: ``A, C``, ``AC``, ``A and C``; null for anything else."""
+    plain = re.sub(r"\\text\{([^{}]*)\}", r"\1", cleaned)
+    if _GLUED.fullmatch(plain) or _MANY_CAPITALS.fullmatch(plain):
+        return frozenset(re.findall(r"[A-J]", plain))
     return None
 
 

@@ -47,7 +47,9 @@ _NAME = (
 )
 _NAMES = re.compile(
     rf"{_NAME}|\( ?{_NAME}(?: ?[,;] ?{_NAME})* ?\)|{_NAME}(?: ?: ?{_NAME})+"
-    rf"|\\(?:angle|triangle) ?(?:[A-Z](?:_\{{[^{{}}]*\}})? ?)+|\\overline ?\{{[A-Z]+\}}|\| ?{_NAME} ?\|"
+    rf"|\\(?:angle|triangle) ?(?:[A-Z](?:_\{{[^{{}}]*\}})? ?)+|\\overline ?\{{[A-Z]+\}}"
+    rf"|[a-zA-Z]\^\{{-1\}} ?\( ?[a-z] ?\)"
+    rf"|\| ?{_NAME} ?\|"
 )
 _NOT_NAMES = frozenset({"\\sin", "\\cos", "\\tan", "\\log", "\\ln", "\\pi", "\\infty", "e", "i", "\\pm", "\\sqrt"})
 _MATRIX = re.compile(r"\\begin ?\{([pbB]?matrix|smallmatrix|array)\}(?:\{[lcr|]*\})?(.*?)\\end ?\{\1\}", re.DOTALL)
@@ -56,6 +58,8 @@ _CLOCK = re.compile(r"(\d{1,2}) ?: ?([0-5]\d)(?: ?: ?([0-5]\d))? ?(?:\\text\{)? 
 _APPROXIMATE = re.compile(
     r"(?:\\approx|\\text\{(?:approximately|about|approx\.?)\}|approximately|about)\s*", re.IGNORECASE
 )
+_SHORT_LIST = re.compile(r"\(?\w{1,3}\)?(?: (?:and|or) \(?\w{1,3}\)?)+")
+_HOUR = re.compile(r"(\d{1,2}) ?(?:\\text\{)? ?([AaPp])\.? ?[Mm]\.?\}?")
 _TWICE = re.compile(r"([^:]+):\s*((?:[(\[]|\\\{|\\emptyset|\\mathbb).*)", re.DOTALL)
 """An inequality, a colon, the same as an interval."""
 _NUMBER_SET = re.compile(r"\\mathbb ?\{[A-QS-Z]\}(?:[\^_]\{[^{}]*\})*")
@@ -95,8 +99,9 @@ def _read(text: str, depth: int) -> Value | None:
     if words is not None:
         return words
     return (
-        _listed(text, depth)
-        or _clock(text)
+        _clock(text)
+        or _measured(text)
+        or _listed(text, depth)
         or _set_built(text, depth)
         or _related(text, depth)
         or _ratio(text, depth)
@@ -117,7 +122,7 @@ def _words(text: str) -> Value | None:
         unit = split_unit(inner)
         if unit is not None and read_number(unit[0]) is not None:
             return _with_unit(inner, MAX_DEPTH - 1)
-        if "," in inner or ";" in inner:
+        if "," in inner or ";" in inner or _SHORT_LIST.fullmatch(inner):
             return _listed(inner, MAX_DEPTH - 2) or Words(text, plain_words(inner))
         return Words(text, plain_words(inner))
     if _NUMBER_SET.fullmatch(text):
@@ -275,6 +280,9 @@ def _name_key(text: str) -> str:
 
 
 def _clock(text: str) -> Value | None:
+    hour = _HOUR.fullmatch(text)
+    if hour and 0 < int(hour[1]) <= 12:
+        return Clock(text, int(hour[1]) * 3600, f"{hour[2].lower()}m")
     match = _CLOCK.fullmatch(text)
     if match is None or int(match[1]) > 24:
         return None
@@ -341,6 +349,15 @@ def _plus_minus(text: str, depth: int) -> Value | None:
     upper = _read(text.replace("\\pm", "+").replace("\\mp", "-").lstrip("+ "), depth + 1)
     lower = _read(text.replace("\\pm", "-").replace("\\mp", "+"), depth + 1)
     return None if upper is None or lower is None else Group(text, "", "", (upper, lower))
+
+
+def _measured(text: str) -> Value | None:
+    """A number with its unit, before its commas are taken for those of a list: $1,234.50."""
+    found = split_unit(text)
+    number = read_number(found[0]) if found else None
+    if found is None or number is None:
+        return None
+    return Quantity(text, number, found[1]) if found[1] else number
 
 
 def _with_unit(text: str, depth: int) -> Value | None:

@@ -6,11 +6,13 @@ unions, intersections, differences, single points and inequalities with one rule
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from rstar2cli.answers import scan
 from rstar2cli.answers.formulas import turned, variables
+from rstar2cli.answers.numbers import latex, read_number
 from rstar2cli.answers.read import read_clean
 from rstar2cli.answers.values import Empty, Formula, Group, Named, Number, Reals, Relation, SetBuilt, Value
 
@@ -40,6 +42,7 @@ class Combined:
 
 RealSet = Span | Combined | tuple[()]
 """``()`` is the empty set."""
+_DISTANCE = re.compile(r"\| ?([A-Za-z]) ?(?:([+-]) ?([^|]+?))? ?\|")
 EVERYTHING = Span(MINUS_INFINITY, False, INFINITY, False)
 
 
@@ -165,6 +168,10 @@ def _from_relation(relation: Relation) -> tuple[RealSet, str | None] | None:
         return None if first is None or second is None else (Combined("cap", first, second), sides[1])
     if len(sides) != 2:
         return None
+    for size, sign, bound in ((sides[0], signs[0], sides[1]), (sides[1], turned(signs[0]), sides[0])):
+        distance = _DISTANCE.fullmatch(size)
+        if distance:
+            return _around(distance, sign, bound)
     if _variable(sides[0]):
         half = _half(sides[0], signs[0], sides[1])
         return None if half is None else (half, sides[0])
@@ -172,6 +179,17 @@ def _from_relation(relation: Relation) -> tuple[RealSet, str | None] | None:
         half = _half(sides[1], turned(signs[0]), sides[0])
         return None if half is None else (half, sides[1])
     return None
+
+
+def _around(distance: re.Match[str], sign: str, bound: str) -> tuple[RealSet, str | None] | None:
+    """``|x - 1| < 2`` and ``|x| \\ge 3``."""
+    radius, centre = read_number(bound), read_number(distance[3] or "0")
+    if radius is None or centre is None or radius.value < 0 or sign not in ("<", "<=", ">", ">="):
+        return None
+    middle = centre.value if distance[2] == "-" else -centre.value
+    low, high = (Number(latex(end), end) for end in (middle - radius.value, middle + radius.value))
+    inside: RealSet = Span(low, sign in ("<=", ">"), high, sign in ("<=", ">"))
+    return (inside if sign in ("<", "<=") else Combined("setminus", EVERYTHING, inside)), distance[1]
 
 
 def _half(name: str, sign: str, bound: str) -> RealSet | None:

@@ -8,8 +8,10 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import sympy
+from antlr4.atn.PredictionMode import PredictionMode
 from latex2sympy2_extended.latex2sympy2 import ConversionConfig, _Latex2Sympy
 
 from rstar2cli.answers import caps
@@ -33,6 +35,17 @@ _CONFIG = ConversionConfig(lowercase_symbols=False)
 class _Parser(_Latex2Sympy):  # type: ignore[misc]
     """The library's parser with exact numbers; its own hands the digits to sympify."""
 
+    def __init__(self, mode: int) -> None:
+        """``mode``: how far ANTLR's parser looks around it to decide."""
+        super().__init__(config=_CONFIG)
+        self._mode = mode
+
+    def create_parser(self, latex_str: str) -> Any:
+        """The parser of the grammar, in the mode asked for."""
+        parser = super().create_parser(latex_str)
+        parser._interp.predictionMode = self._mode
+        return parser
+
     def parse_number(self, text: str) -> sympy.Rational:
         """Digits as an exact number. Raises ``ValueError`` for what is none."""
         value = Fraction(text.replace(",", ""))
@@ -49,12 +62,17 @@ def parse(text: str) -> sympy.Basic:
     refusal = caps.refusal(cleaned)
     if refusal is not None:
         raise Unreadable(text, refusal)
-    try:
-        expression = _Parser(config=_CONFIG).parse(_prepared(cleaned))
-    except MemoryError:
-        raise
-    except Exception as error:  # the parser raises bare Exceptions, and what sympy raises on nonsense
-        raise Unreadable(text) from error
+    prepared = _prepared(cleaned)
+    expression = None
+    # What the fast mode can read means the same in the full one, which takes ten times as long.
+    for mode in (PredictionMode.SLL, PredictionMode.LL):
+        try:
+            expression = _Parser(mode).parse(prepared)
+            break
+        except MemoryError:
+            raise
+        except Exception:  # noqa: BLE001 - the parser raises bare Exceptions, and what sympy raises on nonsense
+            continue
     if not isinstance(expression, sympy.Basic | sympy.MatrixBase):
         raise Unreadable(text)
     return expression

@@ -19,6 +19,7 @@ ROUGH = 14
 MAX_DIGITS = 12_000
 MAX_TERMS = 2_000
 _MAX_LOG2 = 5_000_000
+_MAX_MAG = 64
 
 Point = Mapping[str, Any]
 """Values of the symbols, by name."""
@@ -126,9 +127,12 @@ class _Walk:
         return b**power
 
     def small(self, exponent: Any) -> Any:
-        if abs(exponent) > _MAX_LOG2:
-            raise TooLarge("exponential")
-        return exponent
+        """An exponent of e that can be computed; far below zero, one whose power is as good as 0."""
+        if mpmath.mag(exponent) <= _MAX_MAG:
+            return exponent
+        if mpmath.re(exponent) < 0 and not mpmath.im(exponent):
+            return -mpmath.ldexp(1, _MAX_MAG)
+        raise TooLarge("exponential")
 
     def repeated(self, e: Any) -> Any:
         if len(e.limits) != 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -214,3 +215,26 @@ def test_the_public_cases(name: str, most_false_negatives: int) -> None:
     missed = [row for row in judged if row["verdict"] != "correct" and row["expected"]]
     assert len(missed) <= most_false_negatives
     assert os.path.exists("/tmp/verify-research/PWNED") is False
+
+
+def test_odd_files(tmp_path: Path) -> None:
+    marked = tmp_path / "marked.jsonl"
+    marked.write_bytes(b"\xef\xbb\xbf" + lines({"gold": "1", "pred": "1"}).replace(b"\n", b"\r\n") * 2)
+    assert [row["verdict"] for row in rows(verify(str(marked)))] == ["correct", "correct"]
+    long = lines({"gold": "1", "pred": "x" * (17 << 20)}, {"gold": "1", "pred": "1"}) + b'{"a":' + b"[" * 100_000
+    found = rows(verify("-", data=long))
+    assert found[0]["error"] == "line 1: a line of more than 16 MiB" and found[1]["verdict"] == "correct"
+    assert "nested too deep" in found[2]["error"]
+    refused = verify(str(tmp_path))
+    assert refused.returncode == 2 and b"not a directory" in refused.stderr
+
+
+def test_ctrl_c_ends_it_in_one_line() -> None:
+    process = subprocess.Popen([*COMMAND, "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+    process.stdin.write(lines({"gold": "1", "pred": r"\sqrt{2}"}))
+    process.stdin.flush()
+    process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30) == 130
+    assert process.stderr.read() == b"error: interrupted\n"

@@ -130,12 +130,18 @@ def _judge_file(
     tally.tell(quiet=quiet, max_rejects=max_rejects)
 
 
-def _lines(name: str, limit: int | None) -> Iterator[tuple[int, bytes]]:
+def _lines(name: str, limit: int | None) -> Iterator[tuple[int, bytes | str]]:
+    """Numbered lines of the file; of one that is too long, why it can't be judged."""
     from itertools import islice
+    from pathlib import Path
 
     from rstar2cli.shards.lines import MAX_LINE_BYTES, open_file, read_lines, stdin_stream
     from rstar2cli.shards.resolve import resolve
 
+    if name != "-" and Path(name).is_dir():
+        raise UsageError(
+            f"{name}: verify reads one file, not a directory", hint=f"cat {name}/*.jsonl | rstar2 verify -"
+        )
     for source in resolve([name]):
         if source.parquet:
             raise UsageError(
@@ -143,9 +149,8 @@ def _lines(name: str, limit: int | None) -> Iterator[tuple[int, bytes]]:
             )
         stream = stdin_stream() if source.stdin else open_file(source.path)
         for line in islice(read_lines(stream, name), limit):
-            if line.too_long:
-                say(f"warning: {name}:{line.number}: line of more than {MAX_LINE_BYTES >> 20} MiB")
-            yield line.number, b"" if line.too_long else line.data
+            data = line.data.removeprefix(b"\xef\xbb\xbf") if line.number == 1 else line.data
+            yield line.number, f"a line of more than {MAX_LINE_BYTES >> 20} MiB" if line.too_long else data
 
 
 class _Tally:

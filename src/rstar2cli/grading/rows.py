@@ -58,11 +58,14 @@ class _Refused(Exception):
     """The row can't be judged; the message says why."""
 
 
-def judge(lines: Iterable[tuple[int, bytes]], fields: Fields, strict: Grader, lenient: Grader) -> Iterator[Judged]:
+def judge(
+    lines: Iterable[tuple[int, bytes | str]], fields: Fields, strict: Grader, lenient: Grader
+) -> Iterator[Judged]:
     """Verdicts of all lines, in their order, each as soon as it and all before it are known.
 
     Lines are read ahead in a thread, so that one row that takes long keeps no other waiting.
-    ``strict`` compares answers, ``lenient`` also extracts them from responses. An error of
+    A line is its bytes, or a text that says why there are none. ``strict`` compares answers, ``lenient``
+    also extracts them from responses. An error of
     ``lines`` is raised after the verdicts of the lines before it.
     """
     waiting: queue.Queue[
@@ -87,11 +90,13 @@ def judge(lines: Iterable[tuple[int, bytes]], fields: Fields, strict: Grader, le
 
 
 def _begin(
-    line: bytes, fields: Fields, strict: Grader, lenient: Grader
+    line: bytes | str, fields: Fields, strict: Grader, lenient: Grader
 ) -> tuple[dict[str, msgspec.Raw] | None, bool, Future[Grade] | str, bool | None]:
     """(row, whether it is a response, the verdict to come or what is wrong, label)."""
     row: dict[str, msgspec.Raw] | None = None
     try:
+        if isinstance(line, str):
+            raise _Refused(line)
         row = _decoded(line)
         kind = fields.kind or _own_kind(row)
         gold, pred = _text(row, fields.gold), _text(row, fields.pred)
@@ -126,6 +131,8 @@ def _decoded(line: bytes) -> dict[str, msgspec.Raw]:
         return _ROW.decode(line)
     except UnicodeDecodeError as error:
         raise _Refused(f"not UTF-8 at byte {error.start}") from None
+    except RecursionError:
+        raise _Refused("not JSON that can be read: nested too deep") from None
     except msgspec.DecodeError as error:
         text = str(error)
         raise _Refused("not a JSON object" if text.startswith("Expected `object`") else f"not JSON: {text}") from None

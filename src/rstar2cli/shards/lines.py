@@ -6,6 +6,7 @@ Records end at ``\\n`` only: U+2028 and friends are text. Compression is known b
 from __future__ import annotations
 
 import gzip
+import io
 import sys
 import zlib
 from collections.abc import Iterator
@@ -72,10 +73,22 @@ _stdin: tuple[Any, PeekStream] | None = None
 def stdin_stream() -> PeekStream:
     """Standard input, decompressed; the same stream each time, so that a look ahead loses nothing."""
     global _stdin
-    raw = sys.stdin.buffer
-    if _stdin is None or _stdin[0] is not raw:
-        _stdin = (raw, open_stream(cast(BinaryIO, raw), "-"))
+    buffer = sys.stdin.buffer
+    if _stdin is None or _stdin[0] is not buffer:
+        raw = getattr(buffer, "raw", None)
+        source = _Unbuffered(raw) if isinstance(raw, io.FileIO) else buffer
+        _stdin = (buffer, open_stream(cast(BinaryIO, source), "-"))
     return _stdin[1]
+
+
+class _Unbuffered:
+    """Standard input without Python's buffer, whose lock a reading thread would hold when the process ends."""
+
+    def __init__(self, raw: io.FileIO) -> None:
+        self._raw = raw
+
+    def read1(self, size: int, /) -> bytes:
+        return self._raw.read(size) or b""
 
 
 def open_file(path: Path) -> PeekStream:

@@ -101,3 +101,20 @@ def test_no_mathematical_gibberish_raises(text: str) -> None:
 def test_an_answer_is_itself(text: str) -> None:
     result = compare(text, text)
     assert result.verdict == "correct" or result.reason in ("gold_unparseable", "no_answer")
+
+
+@pytest.mark.parametrize(
+    "unit", [*list("$%-+!^_|(){}[],;:=<>.&~ ½√²π"), "\\{", "\\frac", "x=", "1,", "+-", "\\pm", "5 cm "]
+)
+def test_the_same_mark_a_thousand_times_is_no_trouble(unit: str) -> None:
+    long = (unit * 1024)[:MAX_CHARS]
+    for answer, gold in ((long, "7"), (long + "1", "(1,2)"), ("7", long)):
+        with contextlib.suppress(NeedsAlgebra):
+            compare(answer[:MAX_CHARS], gold)
+
+
+def test_numbers_of_many_thousand_digits() -> None:
+    assert compare("5000!", "7").verdict == "wrong"
+    assert compare("2023!/2022!", "2023").verdict == "correct"
+    with contextlib.suppress(NeedsAlgebra):
+        assert compare("5000!", r"\sqrt{2}").verdict == "wrong"

@@ -80,9 +80,10 @@ class _Reader:
         return value
 
     def signed(self) -> Fraction:
-        if self.peek() in ("+", "-"):
-            return -self.signed() if self.take() == "-" else self.signed()
-        return self.power()
+        sign = 1
+        while self.peek() in ("+", "-"):
+            sign = -sign if self.take() == "-" else sign
+        return sign * self.power()
 
     def power(self) -> Fraction:
         base = self.postfixed()

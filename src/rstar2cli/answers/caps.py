@@ -8,7 +8,11 @@ from typing import Literal
 from rstar2cli.answers import scan
 from rstar2cli.answers.arithmetic import evaluate
 
-MAX_DEPTH = 40
+MAX_FORMULA = 500
+"""Characters of a formula; the parser's time grows with them faster than in proportion."""
+MAX_DEPTH = 20
+MAX_BARS = 12
+MAX_RELATIONS = 10
 MAX_DIGITS = 400
 MAX_EXPONENT = 10_000
 MAX_FACTORIAL = 5_000
@@ -124,6 +128,7 @@ _COMMANDS = frozenset(
         "mod",
     ]
 )
+_RELATION = re.compile(r"[=<>]|\\(?:le|ge|neq)(?![a-z])")
 _COMMAND = re.compile(r"\\([A-Za-z]+)")
 _FACTORIAL = re.compile(r"(\d+) ?!")
 _NESTED_FACTORIAL = re.compile(r"![\s)}\]]*[)}\]][\s)}\]]*!|!!!")
@@ -138,13 +143,15 @@ def refusal(cleaned: str) -> Literal["unparseable", "over_cap"] | None:
     `over_cap`: too deep, too many digits, or a number in it that would be too large to compute.
     `unparseable`: characters, words or commands that are not mathematics.
     """
+    if len(cleaned) > MAX_FORMULA or cleaned.count("|") > MAX_BARS or len(_RELATION.findall(cleaned)) > MAX_RELATIONS:
+        return "over_cap"
     if scan.depth(cleaned) > MAX_DEPTH or _DIGITS.search(cleaned) or not _exponents_fit(cleaned):
         return "over_cap"
     if any(len(m[1]) > 6 or int(m[1]) > MAX_FACTORIAL for m in _FACTORIAL.finditer(cleaned)):
         return "over_cap"
     if _NESTED_FACTORIAL.search(cleaned) or cleaned.count("&") + cleaned.count("\\\\") > MAX_MATRIX_CELLS:
         return "over_cap"
-    for pattern, most in ((_BOUND, MAX_TERMS), (_BINOMIAL, 100_000)):
+    for pattern, most in ((_BOUND, MAX_TERMS), (_BINOMIAL, 10_000)):
         for match in pattern.finditer(cleaned):
             if not _at_most(match[1], most):
                 return "over_cap"

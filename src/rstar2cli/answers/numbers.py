@@ -13,6 +13,7 @@ from rstar2cli.answers import arithmetic
 from rstar2cli.answers.values import Number
 
 MAX_EXPONENT = 10_000
+_PIECE = 10**4000
 _PLAIN = re.compile(r"[+-]?\d+")
 _GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+|[1-9]\d{0,2}(?: \d{3})+|\d{1,3}(?:,\d{2})+,\d{3}")
 _EUROPEAN = re.compile(r"[+-]? ?(?:\d{1,3}(?:\.\d{3}){2,}|\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?: \d{3})+,\d+)")
@@ -79,8 +80,17 @@ def latex(number: Number | Fraction) -> str:
     value = number.value if isinstance(number, Number) else number
     sign = "-" if value < 0 else ""
     if value.denominator == 1:
-        return f"{sign}{abs(value.numerator)}"
-    return rf"{sign}\frac{{{abs(value.numerator)}}}{{{value.denominator}}}"
+        return sign + _digits(abs(value.numerator))
+    return rf"{sign}\frac{{{_digits(abs(value.numerator))}}}{{{_digits(value.denominator)}}}"
+
+
+def _digits(value: int) -> str:
+    """A whole number as text; str() refuses more than 4300 digits, so in pieces."""
+    pieces = []
+    while value >= _PIECE:
+        value, rest = divmod(value, _PIECE)
+        pieces.append(f"{rest:04000d}")
+    return str(value) + "".join(reversed(pieces))
 
 
 def _long(digits: str) -> Fraction:

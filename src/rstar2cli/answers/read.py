@@ -26,7 +26,7 @@ from rstar2cli.answers.values import (
 )
 
 MAX_ITEMS = 200
-MAX_DEPTH = 60
+MAX_DEPTH = 24
 _SIGNS = {
     "\\le": "<=", "\\ge": ">=", "\\neq": "!=", "<": "<", ">": ">", "=": "=", "\\equiv": "=", "\\Rightarrow": "=>",
 }  # fmt: skip

@@ -39,6 +39,8 @@ def top_level(text: str) -> Iterator[int]:
 
 def split(text: str, marks: Sequence[str]) -> list[tuple[str, str]]:
     """Parts between the marks, each with the mark before it (the first with ``""``)."""
+    if not any(mark in text for mark in marks):
+        return [("", text.strip())]
     parts: list[tuple[str, str]] = []
     start, mark = 0, ""
     for at in top_level(text):

@@ -71,6 +71,7 @@ _POWER = r"(?:\^ ?\{? ?[23] ?\}?)?"
 _DEGREES = re.compile(r"(.*?)\s*\^ ?\{ ?\\circ ?\}\s*(?:\\text\{)?\s*([CF])?\}?", re.DOTALL)
 _FUNCTION = re.compile(r"\\(?:arc)?(?:sin|cos|tan|cot|sec|csc)(?![a-z])")
 _PERCENT = re.compile(r"(.*?)[\s~]*(?:\\?%|(?:\\text\{)?\s*(?:percent|pct|percentage)\s*\}?)", re.DOTALL)
+_CURRENCIES = "$€£¥₹%"
 _PREFIX = re.compile(r"([+-]?) ?(\\\$|\$|€|£|¥|₹)[ ~]*(.+)", re.DOTALL)
 _SUFFIX = re.compile(r"(.*?)[ ~]*(\\\$|\$|€|£|¥|₹|¢)", re.DOTALL)
 _MACRO = re.compile(rf"(.*?[^\s~])[\s~]*((?:\\text\{{[^{{}}]*\}}{_POWER}(?: ?(?:/|\\cdot) ?)?)+)", re.DOTALL)
@@ -86,11 +87,11 @@ def split_unit(text: str) -> tuple[str, str] | None:
     The unit is ``""`` for ``units`` and the like, which say nothing.
     """
     match = _PREFIX.fullmatch(text)
-    if match:
+    if match and match[3][0] not in _CURRENCIES:
         return match[1] + match[3], canonical(match[2])
     for pattern in (_PERCENT, _SUFFIX):
         match = pattern.fullmatch(text)
-        if match and match[1].strip():
+        if match and match[1].strip() and match[1].rstrip()[-1] not in _CURRENCIES:
             return match[1].strip(), "%" if pattern is _PERCENT else canonical(match[2])
     match = _DEGREES.fullmatch(text)
     if match and match[1].strip() and not _FUNCTION.search(match[1]):

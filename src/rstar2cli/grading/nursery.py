@@ -33,6 +33,12 @@ _FAMILIAR = (
     r"\begin{pmatrix}1 & x \\ 3 & 4\end{pmatrix}", r"\lfloor x\rfloor+\lceil y\rceil", r"\gcd(4,6)+\max(a,b)",
     r"\alpha+\theta_{1}+\pi r^2", r"\int_0^1 x^2 dx", r"\tan\frac{\pi}{8}", r"-x^2y^{-3}", r"ab(c+d)(e-f)", r"\exp(3)",
     r"1/2*x/y", r"\frac{n(n+1)(2n+1)}{6}", r"\frac{x^2}{16}+y^2/12", r"e^{x}\cos x", r"\sqrt{\frac{98}{7}}t",
+    r"x^2/4+y^2/3-1", r"2x-3y+7z", r"-\frac{1}{2}*x+\frac{3}{4}", r"\cos(\sqrt{35}t)\sin(2x)", r"e^{2x}*\ln(x+1)",
+    r"\frac{a b(a+b)}{2}", r"x-(-1)", r"\arcsin{\sin{\frac{\pi}{3}}}", r"\lvert x-2\rvert+|y|", r"2^{n}n!", r"(2n)!/n",
+    r"\frac{\sqrt{6}+\sqrt{2}}{4}", r"\sqrt[4]{x}\sqrt{y+1}", r"\sum_{k=1}^{n} k^2-\prod_{k=1}^{n} k",
+    r"\tan^{-1}(x/2)",
+    r"3x^2y-4xy^2+5", r"\pi(r+h)^2", r"x_1x_2+x_{n+1}", r"\log_{2}(x+3)", r"i\sqrt{3}+2i", r"(a-b)^{-1}",
+    r"k\pi+\frac{\pi}{4}",
 )  # fmt: skip
 """Formulas that the parser sees before any worker is forked."""
 

@@ -75,7 +75,7 @@ _CURRENCIES = "$€£¥₹%"
 _PREFIX = re.compile(r"([+-]?) ?(\\\$|\$|€|£|¥|₹)[ ~]*(.+)", re.DOTALL)
 _SUFFIX = re.compile(r"(.*?)[ ~]*(\\\$|\$|€|£|¥|₹|¢)", re.DOTALL)
 _MACRO = re.compile(rf"(.*?[^\s~])[\s~]*((?:\\text\{{[^{{}}]*\}}{_POWER}(?: ?(?:/|\\cdot) ?)?)+)", re.DOTALL)
-_NOTE = re.compile(r"(.*\d[^A-Za-z]*?) \(([A-Za-z][A-Za-z '-]*)\)", re.DOTALL)
+_NOTE = re.compile(r"(.*\d[^A-Za-z]*?) \( ?([A-Za-z][A-Za-z. '-]*)\)", re.DOTALL)
 _BARE = re.compile(
     rf"([^A-Za-z]*\d[^A-Za-z]*?|.*[\d)}}] )\(?([A-Za-z][A-Za-z. /'-]*{_POWER}(?:/[A-Za-z]+{_POWER})?)\)?", re.DOTALL
 )

@@ -6,7 +6,8 @@ order, what else counts as the answer; the first that finds something decides:
 
 1. ``answer_tag``: the last complete ``<answer>``: its boxes, else its text;
 2. ``boxed``: the last box, or the list that boxes make which only separators divide (``\boxed{1}
-   and \boxed{2}``), unless the words "final answer" come after it;
+   and \boxed{2}``), unless the words "final answer" come after it; a box that is never closed, with
+   no other there, is an answer cut off;
 3. ``phrase``: what follows the last "final answer is", "answer is", "answer:";
 4. ``math`` and ``number``: the last formula between math delimiters or in bold, or the last number
    outside of one, whichever comes later.
@@ -27,13 +28,15 @@ TAIL = 20_000
 """Characters at the end that phrases, formulas and numbers are looked for in."""
 _OPEN, _CLOSE = "<answer>", "</answer>"
 _BOX = re.compile(r"\\(?:f?boxed|fbox)(?![A-Za-z])\s*(\{|[^\s{\\]|\\[A-Za-z]+)")
+_OPEN_BOX = re.compile(r"\\f?boxed\s*\{")
 _BETWEEN = re.compile(r"\\(?:quad|qquad|text|mathrm|[,;!() \[\]])|[\s${}()\[\]*]+|\\")
 _SEPARATOR = re.compile(r"(?:[a-z]{1,15} )?(?P<mark>,|;|and|or|&)(?: ?(?:and|or))?", re.IGNORECASE)
 _BETWEEN_CHARS = 80
 _END_MARKS = ("<|im_start|>", "<|im_end|>", "<|endoftext|>", "<|eot_id|>", "I hope it is correct")
 _FINAL = re.compile(r"final\s+answer(?:\s+is\b|\**\s*[:=])", re.IGNORECASE)
 _PHRASE = re.compile(
-    r"\b(?:final\s+)?answer(?:\s+(?:is|would be|equals|should be)\b|\**\s*[:=]|\s+(?=\$|\\\(|\\\[))[\s:]*",
+    r"\b(?:(?:final\s+)?answer|(?:correct\s+)?(?:option|choice)(?=\s+is\b))"
+    r"(?:\s+(?:is|would be|equals|should be)\b|\**\s*[:=]|\s+(?=\$|\\\(|\\\[))[\s:]*",
     re.IGNORECASE,
 )
 _MATH = re.compile(
@@ -102,6 +105,8 @@ def extract_answer(text: str, extraction: Extraction = STRICT) -> str | None:
         boxed = _boxed(text)
         if boxed is not None and not ("phrase" in tried and _final_after_box(text)):
             return boxed.strip()
+        if boxed is None and _OPEN_BOX.search(text):
+            return None  # cut off in the middle of its answer
     found = _phrase(tail) if "phrase" in tried else None
     if found is None:
         found = _last(tail, math="math" in tried, number="number" in tried)

@@ -82,6 +82,8 @@ def clean(text: str) -> str:
     text = text.replace("\\n", " ") if "\\n\\n" in text else text  # newlines escaped twice
     text = _POWER_MARK.sub("^", text)
     text = _undelimited(text.strip())
+    if text.endswith("\\") and not _escaped(text, len(text) - 1):
+        text = text[:-1]  # a LaTeX space that lost its space
     text = _THOUSANDS_MARK.sub("", text)
     text = _DROPPED.sub(" ", text)
     text = _TEXT.sub(_text_macro, text)

@@ -8,6 +8,7 @@ and an FSDP configuration runs processes that never exchange gradients.
 
 from __future__ import annotations
 
+import atexit
 import datetime
 from collections.abc import Iterable
 from typing import Any
@@ -51,6 +52,9 @@ class Parallel:
                 hint="on CPUs start them with: ACCELERATE_USE_CPU=true torchrun --nproc-per-node N -m rstar2cli …",
             )
         self._probe(device)
+        if self.world > 1:
+            # gloo's threads abort a process that ends with its group still there, now and then
+            atexit.register(_leave_group)
 
     @property
     def main(self) -> bool:
@@ -112,3 +116,8 @@ class Parallel:
                 f"{self.world} processes started, but gradients are not summed between them",
                 hint="on CPUs start them with: ACCELERATE_USE_CPU=true torchrun --nproc-per-node N -m rstar2cli …",
             )
+
+
+def _leave_group() -> None:
+    if dist.is_initialized():
+        dist.destroy_process_group()

@@ -35,6 +35,7 @@ _NUMBER_WORDS = {
     "ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16,
     "seventeen": 17, "eighteen": 18, "nineteen": 19, "twenty": 20,
 }  # fmt: skip
+_ARTICLE = re.compile(r"^(?:an?|the) (?=\w{2})")
 _ALIASES = {"dne": "does not exist", "undefined": "does not exist"}
 
 
@@ -118,7 +119,9 @@ class Checker:
             if isinstance(other, Group):
                 return self.same(*pair)
             share = _scaled(quantity.value, Fraction(1, 100))
-            if self.policy.percent == "either" and self.same(*pair):
+            # 50% for 50, but not 0.5% for 0.5: nobody asks for half a percent by writing 0.5
+            plausible = quantity is gold or not (isinstance(other, Number) and abs(other.value) <= 1)
+            if self.policy.percent == "either" and plausible and self.same(*pair):
                 return True
             return self.same(*((share, other) if quantity is gold else (other, share)))
         if quantity.unit == "deg" and "\\pi" in other.source:
@@ -217,6 +220,7 @@ def _quotient(a: Value, b: Value) -> Value | None:
 
 
 def _alias(words: str) -> str:
+    words = _ARTICLE.sub("", words)
     return _ALIASES.get(words, words)
 
 

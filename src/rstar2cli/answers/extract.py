@@ -45,6 +45,12 @@ _MATH = re.compile(
 _NUMBER = re.compile(
     r"(?<![\w.])[-+\u2212]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:\s?/\s?\d+(?![\w.]))?(?:\s?%)?|(?<![\w.])[-+\u2212]?\.\d+"
 )
+_NO_ANSWER = re.compile(
+    r"(?:\b(?:not|isn't|step|theorem|lemma|equation|figure|case|than|least|most|mod|for n =)|\u2260|\\ne|[<>]"
+    r"|\d\s*[-+*/^])\s*\(?$",
+    re.IGNORECASE,
+)
+"""What stands before a number that is not an answer."""
 _SENTENCE_END = re.compile(r"\.(?:\s+[A-Z<(]|\s*$)|\n\s*\n")
 
 
@@ -140,6 +146,7 @@ def _boxed(text: str) -> str | None:
     boxes = _boxes(text)
     if not boxes:
         return None
+    boxes = [box for box in boxes if box[2].strip()] or boxes  # an empty one is often an echo of the prompt
     last = boxes[-1]
     contents, marks = [last[2].strip()], []
     for box in reversed(boxes[:-1]):
@@ -227,6 +234,7 @@ def _last(text: str, *, math: bool, number: bool) -> str | None:
             found = next(group for group in match.groups() if group is not None)
             at = match.end()
     if number:
-        for match in _NUMBER.finditer(text, at):
-            found = match[0]
+        for match in reversed(list(_NUMBER.finditer(text, at))):
+            if not _NO_ANSWER.search(text[max(0, match.start() - 30) : match.start()]):
+                return match[0]
     return found

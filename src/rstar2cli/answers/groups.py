@@ -32,11 +32,14 @@ def same_group(check: Checker, gold: Value, answer: Value) -> bool:
     named = [any(isinstance(item, Named) for item in items) for items in (first, second)]
     if named[0] != named[1] and _names_differ(first if named[0] else second):
         # x = -5, p = 3 against -5, 3: the names are dropped, so the order counts
-        return check.policy.names == "optional" and in_order(check, _unnamed(first), _unnamed(second))
+        return check.policy.names == "optional" and in_order(check, _by_name(first), _by_name(second))
     if named[0] and not named[1]:
         first = _unnamed(first)
     elif named[1] and not named[0]:
         second = _unnamed(second)
+    own = [{item.name for item in group.items if isinstance(item, Named)} for group in (gold, answer)]
+    if len(own[0]) == 1 and len(own[1]) == 1 and own[0] != own[1]:
+        return False  # x = 1, x = 2 against y = 1, y = 2
     if shapes[0] == "{" or shapes[1] == "{":
         if not check.policy.set_as_list and shapes[0] != shapes[1]:
             return False
@@ -45,8 +48,7 @@ def same_group(check: Checker, gold: Value, answer: Value) -> bool:
         return in_any_order(check, distinct(first), distinct(second))
     if shapes == ("", ""):
         if check.policy.list_order == "any" and not _has_ellipsis(first):
-            # a bare list says which values there are, so saying one twice says nothing more
-            return in_any_order(check, distinct(first), distinct(second))
+            return in_any_order(check, _solutions(first), _solutions(second))
         return in_order(check, first, second)
     if "" in shapes:
         if shapes[0] == "[" and len(first) == 2:
@@ -139,6 +141,15 @@ def _unnamed(items: Sequence[Value]) -> tuple[Value, ...]:
     return tuple(item.value if isinstance(item, Named) else item for item in items)
 
 
+def _by_name(items: Sequence[Value]) -> tuple[Value, ...]:
+    """Values without their names; those of x, y, z and of other neighbours in the alphabet in its order."""
+    names = [item.name for item in items if isinstance(item, Named)]
+    letters = "".join(sorted(names))
+    if len(names) == len(items) and len(letters) == len(names) and letters in "abcdefghijklmnopqrstuvwxyz":
+        items = sorted(items, key=lambda item: item.name if isinstance(item, Named) else "")
+    return _unnamed(items)
+
+
 def _names_differ(items: Sequence[Value]) -> bool:
     return len({item.name for item in items if isinstance(item, Named)}) > 1
 
@@ -146,6 +157,11 @@ def _names_differ(items: Sequence[Value]) -> bool:
 def distinct(items: Sequence[Value]) -> tuple[Value, ...]:
     """Items of a set, each once, as far as reading tells."""
     return tuple(item for at, item in enumerate(items) if item not in items[:at])
+
+
+def _solutions(items: Sequence[Value]) -> Sequence[Value]:
+    """A list of tuples says which there are, so one said twice says nothing more; a list of numbers may be data."""
+    return distinct(items) if all(isinstance(item, Group) for item in items) else items
 
 
 def _has_ellipsis(items: Sequence[Value]) -> bool:

@@ -100,6 +100,7 @@ def _read(text: str, depth: int) -> Value | None:
         return words
     return (
         _clock(text)
+        or _named_number(text)
         or _measured(text)
         or _listed(text, depth)
         or _set_built(text, depth)
@@ -175,7 +176,8 @@ def _listed(text: str, depth: int) -> Value | None:
     items = [_read(part, depth + 1) for _, part in parts]
     if any(item is None for item in items):
         return None
-    joiner = "or" if any("or" in mark for mark, _ in parts) else ","
+    words = {mark.replace("\\text{", "").strip(" }\\") for mark, _ in parts}
+    joiner = "or" if "or" in words else "and" if "and" in words else ","
     return Group(text, "", "", tuple(item for item in items if item is not None), joiner)
 
 
@@ -192,6 +194,8 @@ def _enclosed(text: str, depth: int) -> Value | None:
     if text[0] in "([" and text[-1] in ")]" and _closes_last(text):
         inner = text[1:-1].strip()
         items = scan.split(inner, [",", ";"])
+        if len(items) == 1 and inner.startswith("\\begin"):
+            return _read(inner, depth + 1)
         if len(items) == 1:
             return (
                 _read(inner, depth + 1)
@@ -349,6 +353,13 @@ def _plus_minus(text: str, depth: int) -> Value | None:
     upper = _read(text.replace("\\pm", "+").replace("\\mp", "-").lstrip("+ "), depth + 1)
     lower = _read(text.replace("\\pm", "-").replace("\\mp", "+"), depth + 1)
     return None if upper is None or lower is None else Group(text, "", "", (upper, lower))
+
+
+def _named_number(text: str) -> Value | None:
+    """``x = 1,000`` before its comma is taken for that of a list."""
+    name, equals, right = text.partition("=")
+    number = read_number(right.strip()) if equals and "," in right and _is_name(name) else None
+    return None if number is None else Named(text, _name_key(name), number)
 
 
 def _measured(text: str) -> Value | None:

@@ -33,7 +33,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Combined:
-    """A union, intersection or difference; ``both``: what two inequalities say that only a comma or "and" joins."""
+    """A union, intersection or difference; ``both``: what two inequalities say that only a comma joins."""
 
     operation: str
     left: RealSet
@@ -91,7 +91,7 @@ def same_set(a: RealSet, b: RealSet, rank: Callable[[list[Value]], list[int]]) -
 
 
 def _decided(a: RealSet, cells: range, places: dict[int, int]) -> RealSet:
-    """``both`` as an intersection, or where that is empty as the union that must have been meant: x < 1 and x > 3."""
+    """``both`` as an intersection, or where that is empty as the union that must have been meant: x < 1, x > 3."""
     if not isinstance(a, Combined):
         return a
     left, right = _decided(a.left, cells, places), _decided(a.right, cells, places)
@@ -142,7 +142,7 @@ def _alternatives(group: Group) -> tuple[RealSet, str | None] | None:
     """``x < 1 or x > 3``: what all items say together, of one variable."""
     together: RealSet | None = None
     names = set()
-    operation = "cup" if group.joiner == "or" else "both"
+    operation = {"or": "cup", "and": "cap"}.get(group.joiner, "both")
     for item in group.items:
         part = _point(item) if isinstance(item, Named) else real_set(item)
         if part is None or isinstance(item, Group):

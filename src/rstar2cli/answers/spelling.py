@@ -13,12 +13,14 @@ _THOUSANDS_MARK = re.compile(r"(?<=\d)(?:\{,\}|,\s*\\!|,\\,|\\,|\\!|\\;|\\:|\\ |
 _SPACES = re.compile(r"(?<!\\)\\[,;:> ]|\\(?:quad|qquad|thinspace|enspace)(?![A-Za-z])|~|\s+")
 _DROPPED = re.compile(
     r"(?<!\\)\\!|\\(?:left|right|bigl|bigr|Bigl|Bigr|biggl|biggr|big|Big|bigg|Bigg|middle"
-    r"|displaystyle|textstyle|scriptstyle|limits|nolimits|rm|bf|it|boldsymbol|mathstrut|hfill|strut)(?![A-Za-z])\.?"
+    r"|displaystyle|textstyle|scriptstyle|limits|nolimits|rm|bf|it|boldsymbol|mathstrut|hfill|strut|large|Large|small|normalsize|underline)(?![A-Za-z])\.?"
 )
 _TEXT = re.compile(
     r"\\(?:text|textbf|textit|textrm|textsf|texttt|mbox|hbox|mathbf|mathrm|mathit|mathsf|bm|operatorname\*?)\s*\{([^{}]*)\}"
 )
-_FRACTION = re.compile(r"\\[dtc]?frac(?![A-Za-z])\s*")
+_COLOUR = re.compile(r"\\(?:text)?color\s*\{[^{}]*\}|\\phantom\s*\{[^{}]*\}")
+_OVER = re.compile(r"\{([^{}]*?)\s*\\over(?![A-Za-z])\s*([^{}]*)\}")
+_FRACTION = re.compile(r"\\(?:[dtcs]|nice)?frac(?![A-Za-z])\s*")
 _SYNONYMS = {
     "leq": "le", "leqslant": "le", "geq": "ge", "geqslant": "ge", "ne": "neq", "lt": "<", "gt": ">",
     "varnothing": "emptyset", "oslash": "emptyset", "backslash": "setminus", "smallsetminus": "setminus",
@@ -27,7 +29,7 @@ _SYNONYMS = {
     "ast": "cdot", "colon": ":", "lbrace": "{", "rbrace": "}", "dbinom": "binom", "tbinom": "binom", "mid": "|",
     "vert": "|", "lvert": "|", "rvert": "|", "degree": "^{\\circ}", "implies": "Rightarrow", "lbrack": "[",
     "rbrack": "]", "percent": "\\%", "arcsinh": "arsinh", "arccosh": "arcosh", "arctanh": "artanh",
-    "overrightarrow": "vec", "varphi": "phi", "varepsilon": "epsilon", "infin": "infty",
+    "overrightarrow": "vec", "varphi": "phi", "vartheta": "theta", "varepsilon": "epsilon", "infin": "infty",
 }  # fmt: skip
 _COMMAND = re.compile(r"\\([A-Za-z]+)")
 _FUNCTIONS = (
@@ -59,10 +61,11 @@ _UNIT_LETTERS = frozenset("msghlNJKWVL")
 _FUNCTION_NAMES = frozenset(_FUNCTIONS)
 _INLINE = re.compile(r"(?<![\\$])\$(?=\S)([^$]*[^\s$\\])\$(?![\d$])")
 """A formula within a sentence. Told from two prices as Pandoc does: no space inside the dollars, no digit after."""
+_PREAMBLE = re.compile(r"^\\text\{ ?(?:the )?(?:final )?answer(?: is)?:? ?\} ?(?=\S)", re.IGNORECASE)
 _CHOOSE = re.compile(r"\{([^{}]*?)\s*\\choose(?![A-Za-z])\s*([^{}]*)\}")
 _DELIMITERS = (("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]"))
 _BOX = re.compile(r"\\f?boxed\s*|\\fbox\s*")
-_SHORT_SCRIPT = re.compile(r"([\^_])\s*(\\[A-Za-z]+|[A-Za-z0-9])")
+_SHORT_SCRIPT = re.compile(r"(\^)\s*(-?\d+|\\[A-Za-z]+|[A-Za-z])|(_)\s*(\\[A-Za-z]+|[A-Za-z0-9])")
 _SHORT_ROOT = re.compile(r"\\sqrt\s*(\[[^\[\]]*\])?\s*(\\[A-Za-z]+|[A-Za-z0-9])")
 _POWER_MARK = re.compile(r"(?<=[\w)}])\s*\*\*\s*(?=[\w({\\-])")
 _WORDS = re.compile(r"[A-Za-z]")
@@ -78,12 +81,15 @@ def clean(text: str) -> str:
     text = ascii_math(text)
     if not any(mark in text for mark in "\\$~{^_*"):
         text = _signs(" ".join(text.replace("...", " \\ldots ").split()))  # most answers: a number or a word
-        return text[:-1] if text.endswith(".") and text[-2:-1].isalpha() else text
+        text = text[:-1] if text.endswith(".") and text[-2:-1].isalpha() else text
+        return text.rstrip(",;") or text
     text = text.replace("\\n", " ") if "\\n\\n" in text else text  # newlines escaped twice
     text = _POWER_MARK.sub("^", text)
     text = _undelimited(text.strip())
     if text.endswith("\\") and not _escaped(text, len(text) - 1):
         text = text[:-1]  # a LaTeX space that lost its space
+    text = _COLOUR.sub("", text).replace("{:}", ":")
+    text = _OVER.sub(r"\\frac{\1}{\2}", text)
     text = _THOUSANDS_MARK.sub("", text)
     text = _DROPPED.sub(" ", text)
     text = _TEXT.sub(_text_macro, text)
@@ -91,10 +97,10 @@ def clean(text: str) -> str:
     text = _CHOOSE.sub(r"\\binom{\1}{\2}", text)
     text = _SPACES.sub(" ", text).replace("{,}", ",")
     text = _braced_fractions(text)
-    text = _SHORT_SCRIPT.sub(r"\1{\2}", text)
+    text = _SHORT_SCRIPT.sub(lambda m: f"{m[1] or m[3]}{{{m[2] or m[4]}}}", text)
     text = _SHORT_ROOT.sub(lambda match: rf"\sqrt{match[1] or ''}{{{match[2]}}}", text)
     text = _signs(" ".join(text.split()))
-    return _unwrapped(text)
+    return _unwrapped(_PREAMBLE.sub("", text))
 
 
 def key(cleaned: str) -> str:

@@ -144,7 +144,7 @@ def _same_link(first: tuple[Any, str, str], second: tuple[Any, str, str]) -> boo
     if sign != other:
         return False
     symbols = _names(a, b)
-    quotient, agreed = None, 0
+    quotient, agreed, good_for = None, 0, DIGITS
     for point in _points(symbols, _integer_symbols(a) | _integer_symbols(b)):
         try:
             (x, y), digits, noise = _values([a, b], point, text)
@@ -159,7 +159,8 @@ def _same_link(first: tuple[Any, str, str], second: tuple[Any, str, str]) -> boo
             now = x / y
         if not _is_real(now):
             continue
-        if quotient is not None and not _close(quotient, now, digits, noise):
+        good_for = min(good_for, digits)  # of the quotients before, too
+        if quotient is not None and not _close(quotient, now, good_for, noise):
             return False
         quotient, agreed = now, agreed + 1
     if quotient is None or agreed < _ENOUGH:
@@ -194,6 +195,10 @@ def _points(symbols: Sequence[str], integers: set[str]) -> list[dict[str, Any]]:
             else:
                 # denominators without small factors; magnitudes from 0.1 to about 3
                 size = mpmath.mpf(10_007 + draw % 290_000) / 99_991
+                if trial == _POINTS - 1:
+                    size = mpmath.mpf(3 + draw % 5)  # an integer tells a floor from a ceiling
+                elif trial == _POINTS - 2:
+                    size *= 1999  # a large one, max(x, 100) from 100
                 point[name] = -size if trial >= _POINTS // 2 and (draw >> 20) % 2 else size
         points.append(point)
     return points

@@ -27,6 +27,8 @@ _BEFORE_FRACTION = re.compile(r"(?<=[\d)]) ?(?=\\frac)")
 _BEFORE_GROUP = re.compile(r"(?<=\d) ?(?=\()")
 _TEXT = re.compile(r"\\(?:text|mathrm) ?\{ ?\(?([A-Za-z]+)\)? ?\}")
 _OTHER_TEXT = re.compile(r"\\text ?\{[^{}]*\}")
+_PRIMED_NUMBER = re.compile(r"\d ?'")
+_PRIMED = re.compile(r"(?<![\\A-Za-z])([A-Za-z])'(?! ?\()")
 _NAMED_E = re.compile(r"(?<![\\A-Za-z])([eE])_\{ ?([A-Za-z0-9]+) ?\}")
 _ACCENT = re.compile(r"\\(dot|ddot) ?\{ ?([A-Za-z]) ?\}(?:_\{[^{}]*\})?")
 _CONFIG = ConversionConfig(lowercase_symbols=False)
@@ -85,6 +87,11 @@ def _prepared(text: str) -> str:
     if _OTHER_TEXT.search(_TEXT.sub("", text)):
         raise Unreadable(text)
     text = _TEXT.sub(lambda match: match[1] if len(match[1]) == 1 else f"x_{{{match[1]}}}", text)
+    if _PRIMED_NUMBER.search(text):
+        raise Unreadable(text)
+    text = _PRIMED.sub(r"x_{\1prime}", text)
+    if "matrix" not in text:
+        text = text.replace("^{T}", "^{(T)}")  # the parser would drop the transposition of a letter
     text = _NAMED_E.sub(r"x_{\1\2}", text)
     text = _ACCENT.sub(lambda match: f"x_{{{match[1]}{match[2]}}}", text).replace("\\hbar", "x_{hbar}")
     text = _DECIMAL.sub(lambda m: rf"\frac{{{int(m[1] + m[2])}}}{{{10 ** len(m[2])}}}", text)

@@ -45,6 +45,7 @@ _MATH = re.compile(
 _NUMBER = re.compile(
     r"(?<![\w.])[-+\u2212]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:\s?/\s?\d+(?![\w.]))?(?:\s?%)?|(?<![\w.])[-+\u2212]?\.\d+"
 )
+_LIST_MARK = re.compile(r"\s*(?:,|;|and|or|,\s*and|,\s*or)\s*(?:[a-z]\s*=\s*)?")
 _NO_ANSWER = re.compile(
     r"(?:\b(?:not|isn't|step|theorem|lemma|equation|figure|case|than|least|most|mod|for n =)|\u2260|\\ne|[<>]"
     r"|\d\s*[-+*/^])\s*\(?$",
@@ -230,11 +231,29 @@ def _last(text: str, *, math: bool, number: bool) -> str | None:
     """The last formula, or the last number that stands after it."""
     found, at = None, 0
     if math:
-        for match in _MATH.finditer(text):
-            found = next(group for group in match.groups() if group is not None)
-            at = match.end()
+        formulas = list(_MATH.finditer(text))
+        if formulas:
+            found = _listed(text, formulas)
+            at = formulas[-1].end()
     if number:
-        for match in reversed(list(_NUMBER.finditer(text, at))):
-            if not _NO_ANSWER.search(text[max(0, match.start() - 30) : match.start()]):
-                return match[0]
+        numbers = list(_NUMBER.finditer(text, at))
+        while numbers and _NO_ANSWER.search(text[max(0, numbers[-1].start() - 30) : numbers[-1].start()]):
+            numbers.pop()
+        if numbers:
+            return _listed(text, numbers)
     return found
+
+
+def _listed(text: str, matches: list[re.Match[str]]) -> str:
+    """The last match, with those before it that only a comma, "and" or "or" divides: 6 and 7 is no answer 7."""
+    said = _content(matches[-1])
+    for before, after in zip(reversed(matches[:-1]), reversed(matches[1:]), strict=True):
+        between = _LIST_MARK.fullmatch(text[before.end() : after.start()][:20])
+        if between is None or after.start() - before.end() > 20:
+            break
+        said = f"{_content(before)}{' or ' if 'or' in between[0] else ', '}{said}"
+    return said
+
+
+def _content(match: re.Match[str]) -> str:
+    return next((group for group in match.groups() if group is not None), match[0])

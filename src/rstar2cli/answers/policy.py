@@ -15,7 +15,8 @@ class Policy:
     units: Literal["optional", "required"] = "optional"
     """`5` for `5 cm`, and `5 cm` for `5`. Two different units never match, unless one converts to the other."""
     percent: Literal["either", "value"] = "either"
-    """Whether `50` stands for `50%` besides `0.5` (`either`), or only the value 0.5 (`value`)."""
+    """Whether `50` stands for `50%` besides `0.5`, and `50%` for `50` (`either`; not for golds up to 1), or only the
+    value 0.5 (`value`)."""
     list_order: Literal["any", "given"] = "any"
     """Whether a bare list `1, 2` may be answered in any order. Tuples always keep theirs, sets never do."""
     list_as_tuple: bool = True

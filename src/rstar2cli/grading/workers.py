@@ -131,7 +131,7 @@ class _Nursery:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "rstar2cli.grading.nursery", str(theirs.fileno())],
+                [sys.executable, "-P", "-m", "rstar2cli.grading.nursery", str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

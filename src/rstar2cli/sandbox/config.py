@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+_POSITIVE = ("max_wall_s", "session_idle_s", "session_total_s")
+
 
 @dataclass(frozen=True, kw_only=True)
 class SandboxConfig:
@@ -26,19 +28,36 @@ class SandboxConfig:
     """Largest file a call may write, in MiB."""
     processes: int = 32
     """Processes and threads a call may have."""
+    max_wall_s: float = 60.0
+    """Most that a call may ask for instead of `wall_s`, in seconds."""
+    sessions: int = 64
+    """Sessions open at once."""
+    session_idle_s: float = 600.0
+    """Time without a cell after which a session is closed, in seconds."""
+    session_total_s: float = 3600.0
+    """Time after which a session is closed, and its CPU limit, in seconds."""
+    packages: tuple[str, ...] = (
+        *("numpy", "scipy", "sympy", "mpmath", "gmpy2", "pandas", "networkx", "matplotlib"),
+        *("scikit-learn", "statsmodels", "python-dateutil", "tqdm", "more-itertools", "sortedcontainers"),
+    )
+    """Distributions that code may import, with those that they need; the ones not installed are left out."""
     isolation: Literal["auto", "none"] = "auto"
-    """Layers to use: `auto` = all that this host has; `none` = limits only."""
+    """`auto` = a jail, with all layers that this host has, or a refusal; `none` = limits only."""
+    cgroup: str = ""
+    """Directory of a delegated control group (version 2) without processes; empty = the one that we are in."""
     endpoints: tuple[str, ...] = ()
     """Address of a `rstar2 sandbox-serve` to use instead of processes of our own (at most one for now)."""
     token_file: str = ""
     """File that holds that service's token, if it asks for one (the token itself would end up in `config.json`)."""
 
     def __post_init__(self) -> None:
-        for name in ("wall_s", "cpu_s", "memory_mib", "output_mib", "keep_chars", "file_mib", "processes"):
+        for name in ("wall_s", "cpu_s", "memory_mib", "output_mib", "keep_chars", "file_mib", "processes", *_POSITIVE):
             if getattr(self, name) <= 0:
                 raise ValueError(f"{name} must be positive")
         if self.workers < 0:
             raise ValueError("workers must be 0 (as many as cores) or more")
+        if self.sessions < 0:
+            raise ValueError("sessions must be 0 (none) or more")
         if self.memory_mib < 64:
             raise ValueError("memory_mib must be at least 64: an interpreter needs that much address space")
         if len(self.endpoints) > 1:

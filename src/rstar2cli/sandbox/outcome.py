@@ -6,6 +6,7 @@ trajectory; they are never shown to the model and never scored as a wrong answer
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import Future
 from typing import Literal, Protocol
 
@@ -59,11 +60,54 @@ class Outcome(msgspec.Struct, kw_only=True, frozen=True):
         return self.kind in INFRASTRUCTURE
 
 
+class SandboxRefused(Exception):
+    """A session could not be opened."""
+
+    def __init__(self, kind: InfraOutcome, detail: str) -> None:
+        super().__init__(f"{kind}: {detail}")
+        self.kind = kind
+        """Which of our failures it is."""
+        self.detail = detail
+        """What went wrong, for logs."""
+
+
 class Sandbox(Protocol):
     """Something that runs code. Methods are safe to call from any thread."""
 
-    def submit(self, code: str, stdin: str = "", *, seed: int = 0) -> Future[Outcome]:
-        """Queue a stateless call; the future never raises for what the code does."""
+    def submit(
+        self,
+        code: str,
+        stdin: str = "",
+        *,
+        seed: int = 0,
+        wall_s: float | None = None,
+        memory_mib: int | None = None,
+        files: Mapping[str, bytes] | None = None,
+    ) -> Future[Outcome]:
+        """Queue a stateless call; the future never raises for what the code does.
+
+        ``wall_s``: limit of this call instead of the configured one, up to the configured ``max_wall_s``;
+        ``memory_mib``: a lower limit than the configured one; ``files``: put into the call's directory.
+        """
+        ...
+
+    def open_session(self, *, seed: int = 0) -> Future[str]:
+        """Start a process that keeps its state from cell to cell; its unguessable id.
+
+        The future raises :class:`SandboxRefused` if it can't be opened.
+        """
+        ...
+
+    def run_cell(self, session: str, code: str, *, sequence: int) -> Future[Outcome]:
+        """Run a session's next cell; ``sequence`` counts from 0, and each is executed at most once.
+
+        A repeated number gives the outcome that its cell had, or `lost`. A session that is not known,
+        was lost or has expired gives `lost`; one that its own code ended gives `error`.
+        """
+        ...
+
+    def close_session(self, session: str) -> None:
+        """End a session; one that is not known is no error."""
         ...
 
     def close(self) -> None:

@@ -3,70 +3,102 @@
 from __future__ import annotations
 
 import atexit
+import base64
 import contextlib
+import fcntl
 import io
 import json
 import os
 import random
-import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from rstar2cli.sandbox.inside import execute, kernel
-from rstar2cli.sandbox.inside import limits as limit_setting
+from rstar2cli.sandbox.inside import cells, execute, jail
 from rstar2cli.sandbox.inside.limits import Limits
-from rstar2cli.sandbox.inside.watch import REPORT_BYTES
+from rstar2cli.sandbox.inside.seccomp import Filter
 
 BEGUN = b"\n"
 """First byte of a report: everything is set up and the user's code starts. Without it a failure is ours."""
-_REPORT_FD = 3
+REPORT_BYTES = 32768
+"""Most that is read of a report."""
+REPORT_FD = 3
+CHANNELS = 5
+"""Descriptors that every process is given: stdin, stdout, stderr, report, and the call or the cells."""
+_MOST_DESCRIPTORS = 65536
+_HIGH = 16
 
 
-def become(
-    code_fd: int, stdin_fd: int, out_fd: int, err_fd: int, report: socket.socket, limits: Limits, drop: bool
-) -> NoReturn:
-    """Take the descriptors, limits and identity of a call, run its code and exit. Never returns."""
+def become(fds: Sequence[int], limits: Limits, calls: Filter | None, ours: Sequence[str]) -> NoReturn:
+    """Take the descriptors, limits and identity of a call or session, run its code and exit.
+
+    ``fds``: the channels, then entries of control groups. ``ours``: modules that the code must not find.
+    """
     status = 1
+    report = fds[REPORT_FD]
     try:
-        os.setsid()
-        seed, code = _read(code_fd)
-        _arrange(stdin_fd, out_fd, err_fd, report.detach())
-        _identity(limits, drop)
-        limit_setting.apply(limits, own_uid=drop)
-        _interpreter(seed, limits)
-        _begin()
-        status = _run(code)
-    except BaseException as error:  # noqa: BLE001 - our own setting up failed: say so in the keeper's log
-        os.write(2, f"call not begun: {error!r}\n".encode())
+        jail.enter(limits, fds[CHANNELS:], calls)
+        _arrange(fds[:CHANNELS])
+        report = REPORT_FD
+        for name in ours:
+            del sys.modules[name]
+        status = _serve_cells() if limits.session else _serve_call()
+    except BaseException as error:  # noqa: BLE001 - our own setting up failed: the supervisor reads why
+        with contextlib.suppress(OSError):
+            os.write(report, repr(error).encode())
     finally:
         os._exit(status)
 
 
-def _begin() -> None:
-    """Say that all is set up, and hand over the file that tells how long we wait for a core."""
-    schedule = []
-    with contextlib.suppress(OSError):
-        schedule.append(os.open("/proc/self/schedstat", os.O_RDONLY))
-    with socket.socket(fileno=os.dup(_REPORT_FD)) as report:
-        socket.send_fds(report, [BEGUN], schedule) if schedule else report.send(BEGUN)
-    for fd in schedule:
-        os.close(fd)
+def _arrange(fds: Sequence[int]) -> None:
+    """The channels become descriptors 0 to 4, and no other is open."""
+    high = [fcntl.fcntl(fd, fcntl.F_DUPFD, _HIGH) for fd in fds]
+    for target, fd in enumerate(high):
+        os.dup2(fd, target, inheritable=target < REPORT_FD)
+    os.closerange(CHANNELS, _MOST_DESCRIPTORS)
 
 
-def _run(code: str) -> int:
+def _serve_call() -> int:
+    with open(CHANNELS - 1, "rb") as file:
+        call = json.load(file)
+    _interpreter(call["seed"])
+    for name, data in call["files"].items():
+        _put(name, base64.b64decode(data))
+    os.write(REPORT_FD, BEGUN)
+    status = 1
     try:
-        status = _guarded(lambda: execute.run(code))
+        status = _guarded(lambda: execute.Program().run(call["code"], execute.FILE))
         # what an interpreter does at its end: wait for threads, then call the exit functions
         threading = sys.modules.get("threading")
         if threading is not None:
             _guarded(threading._shutdown)
         _guarded(atexit._run_exitfuncs)
     finally:
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(BaseException):  # closed or replaced by the user's code
-                stream.flush()
+        _flush()
     return status
+
+
+def _serve_cells() -> int:
+    cells_file = open(CHANNELS - 1, "rb")  # noqa: SIM115 - lives as long as the process
+    _interpreter(0)
+    os.write(REPORT_FD, BEGUN)
+    cells.serve(cells_file, lambda report: _send(cells.line(report)), seed=_seed, flush=_flush)
+    return 0
+
+
+def _put(name: str, data: bytes) -> None:
+    """Write a file that came with the call; the private directory is all that can be written."""
+    directory = os.path.dirname(name)
+    if directory:
+        os.makedirs(directory, exist_ok=True)
+    with open(name, "wb") as file:
+        file.write(data)
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(BaseException):  # closed or replaced by the user's code
+            stream.flush()
 
 
 def _guarded(function: Callable[[], Any]) -> int:
@@ -75,68 +107,34 @@ def _guarded(function: Callable[[], Any]) -> int:
     except SystemExit as stop:
         return execute.exit_status(stop)
     except BaseException as error:  # noqa: BLE001 - whatever the code raises is its result
-        _report(error)
+        _send(cells.line(execute.report(error)))
         return 1
     return 0
 
 
-def _report(error: BaseException) -> None:
-    text = b""
-    with contextlib.suppress(BaseException):
-        text = json.dumps(execute.describe(error)).encode()
-    if not text:
-        text = json.dumps({"error": type(error).__name__, "memory": isinstance(error, MemoryError)}).encode()
-    with contextlib.suppress(OSError):
-        os.write(_REPORT_FD, text[: REPORT_BYTES - 1])
+def _send(report: bytes) -> None:
+    with contextlib.suppress(OSError):  # the code may have closed it
+        os.write(REPORT_FD, report)
 
 
-def _read(code_fd: int) -> tuple[int, str]:
-    with open(code_fd, "rb") as file:
-        header = json.loads(file.readline())
-        return int(header["seed"]), file.read().decode("utf-8", "surrogatepass")
-
-
-def _arrange(stdin_fd: int, out_fd: int, err_fd: int, report_fd: int) -> None:
-    """Descriptors 0–2 and the report, and no other."""
-    high = [os.dup(fd) for fd in (stdin_fd, out_fd, err_fd, report_fd)]  # out of the way of 0–3
-    for target, fd in enumerate(high):
-        os.dup2(fd, target, inheritable=target != _REPORT_FD)
-    os.closerange(_REPORT_FD + 1, 4096)
-
-
-def _identity(limits: Limits, drop: bool) -> None:
-    if drop:
-        os.setgroups([])
-        os.setresgid(limits.uid, limits.uid, limits.uid)
-        os.setresuid(limits.uid, limits.uid, limits.uid)
-    kernel.give_up_privileges()
-
-
-def _interpreter(seed: int, limits: Limits) -> None:
-    """A fresh ``__main__`` world: streams, seeds, path, no trace of our modules."""
+def _interpreter(seed: int) -> None:
+    """A fresh world: streams and seeds."""
     sys.stdin = sys.__stdin__ = io.TextIOWrapper(open(0, "rb", closefd=False), encoding="utf-8", errors="replace")  # type: ignore[misc]  # noqa: SIM115
     sys.stdout = sys.__stdout__ = _output(1)  # type: ignore[misc]
     sys.stderr = sys.__stderr__ = _output(2)  # type: ignore[misc]
     sys.argv = ["code"]
-    sys.path[:] = [*sys.path, *limits.packages]
-    sys.set_int_max_str_digits(0)
-    # One source of randomness for everything that would ask the kernel (numpy's seeds, uuid4, secrets).
+    _seed(seed)
+
+
+def _seed(seed: int) -> None:
+    """One source of randomness for everything that would ask the kernel (numpy's seeds, uuid4, secrets)."""
     source = random.Random(f"urandom {seed}")
     os.urandom = random._urandom = source.randbytes  # type: ignore[attr-defined]
     random.seed(seed)
-    for name in [name for name in sys.modules if name.split(".")[0] == "rstar2cli"]:
-        del sys.modules[name]
-    sys.meta_path.insert(0, _Hidden)
-
-
-class _Hidden:
-    """Keeps the project out of reach where it is installed among the packages that code may import."""
-
-    @staticmethod
-    def find_spec(name: str, path: object = None, target: object = None) -> None:
-        """Refuse our own name; the other finders answer for all others."""
-        if name.partition(".")[0] == "rstar2cli":
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+    numpy_random = sys.modules.get("numpy.random")
+    if numpy_random is not None:
+        # loaded before the fork: its global state would be the same in every call whatever the seed
+        numpy_random.seed(seed % 2**32)
 
 
 def _output(fd: int) -> io.TextIOWrapper:

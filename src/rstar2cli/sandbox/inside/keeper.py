@@ -1,152 +1,218 @@
-"""A warm process that starts calls by forking, one at a time, and never sees their data.
+"""The keeper: supervises calls and sessions for its host, from outside of their jail.
 
-The host sends three descriptors per call (code, stdin, result); the keeper hands them to a
-supervisor that it forks. Namespaces that cost time are entered once, here; the PID namespace
-is new for each call. The keeper ends when the host's end of the control socket does.
+It is executed clean, puts up what all calls share, and serves the host over one socket until the
+host's end closes; then it ends everything and leaves nothing behind. One thread, no waiting.
 """
 
 from __future__ import annotations
 
-import builtins
-import gc
-import importlib
 import json
 import os
 import signal
-import socket
 import sys
-from _sitebuiltins import Quitter
+import time
+from collections import deque
 from collections.abc import Callable
-from pathlib import Path
+from typing import Any
 
-from rstar2cli.sandbox.inside import kernel, supervise
-from rstar2cli.sandbox.inside.limits import Limits
+from rstar2cli.sandbox.inside import preload, tree
+from rstar2cli.sandbox.inside.body import Means
+from rstar2cli.sandbox.inside.call import Call
+from rstar2cli.sandbox.inside.deadline import Allowance
+from rstar2cli.sandbox.inside.frames import Incoming, Outgoing, frame
+from rstar2cli.sandbox.inside.limits import Limits, Settings
+from rstar2cli.sandbox.inside.loop import Loop, Reaper
+from rstar2cli.sandbox.inside.places import Places
+from rstar2cli.sandbox.inside.session import Session
+from rstar2cli.sandbox.inside.walls import Walls
+from rstar2cli.sandbox.inside.warmth import Boot, Warm
 
-# Loaded once, shared by all calls: what most programs import, and cheap to hold.
-_WARM = (
-    *("bisect", "collections", "copy", "datetime", "decimal", "fractions", "functools", "heapq", "io", "itertools"),
-    *("math", "operator", "random", "re", "statistics", "string", "threading", "time", "typing"),
-)
-
+_CHUNK = 1 << 18
 _FILES = 4
-"""Files of the largest size that a call's directory holds where it has a file system of its own."""
+"""Files of the largest size that a private directory holds."""
+_END_S = 5.0
+Message = dict[str, Any]
 
-_TMP = "/tmp"
+
+def main(host_fd: int, sources_fd: int, program: str) -> None:
+    """Serve the host at ``host_fd``; the settings are the second argument, as JSON."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the host, which closes the socket
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
+    settings = Settings(**json.loads(sys.argv[2]))
+    walls = Walls(settings)
+    keeper = Keeper(settings, walls, host_fd, lambda site, python: Boot(walls, python, program, sources_fd, site))
+    keeper.serve()
 
 
-def main() -> None:
-    """Serve the control socket whose descriptor is the first argument; limits are the second, as JSON."""
-    if len(sys.argv) == 3:  # once more, at addresses that every run shares
-        kernel.same_addresses_in_every_run()
-        os.execv(sys.executable, [*sys.orig_argv, "again"])
-    control = socket.socket(fileno=int(sys.argv[1]))
-    limits = Limits(**json.loads(sys.argv[2]))
-    layers = _layers(limits)
-    for name in _WARM:
-        importlib.import_module(name)
-    builtins.exit = Quitter("exit", "Ctrl-D")  # absent without site
-    builtins.quit = Quitter("quit", "Ctrl-D")
-    gc.collect()
-    gc.freeze()  # a collection in a fork would touch, and so copy, every page
-    control.send(json.dumps({"ready": True, "layers": layers}).encode())
-    while True:
-        message, fds, _, _ = socket.recv_fds(control, 16, 3)
-        if not message:
+class Keeper:
+    """All state of one keeper."""
+
+    def __init__(self, settings: Settings, walls: Walls, host_fd: int, boot: Callable[[str, str], Boot]) -> None:
+        self._settings, self._walls, self._host_fd = settings, walls, host_fd
+        self._loop, self._reaper = Loop(), Reaper()
+        own = os.pidfd_open(os.getpid()) if walls.isolated else None
+        self._means = Means(self._loop, self._reaper, own, settings.work_dir)
+        site = tree.site_packages() if walls.isolated else f"{settings.work_dir}/site-packages"
+        booting = boot(site, sys.executable)
+        self._warm = {kind: Warm(kind, booting, self._loop, self._reaper, self._warm_changed) for kind in preload.KINDS}
+        self._places = Places(settings, walls)
+        self._incoming, self._outgoing = Incoming(), Outgoing(self._loop, os.dup(host_fd), self._leave)
+        self._waiting: deque[Callable[[], None]] = deque()
+        self._running = 0
+        self._leaving = False
+        self._calls: set[Call] = set()
+        self._sessions: dict[str, Session] = {}
+
+    def serve(self) -> None:
+        """Say what was found, then serve; returns when the host has gone and everything has ended."""
+        lacking = self._walls.lacking if self._walls.isolated else []
+        self._send({"layers": self._walls.present, "missing": self._walls.missing, "lacking": lacking})
+        if lacking:
             return
-        _call(fds, control, limits, layers)
-        control.send(b"done")
+        os.set_blocking(self._host_fd, False)
+        self._loop.watch(self._host_fd, self._read)
+        self._warm[preload.SMALL].start()
+        self._loop.run()
+        self._places.close()
 
-
-def _call(fds: list[int], control: socket.socket, limits: Limits, layers: list[str]) -> None:
-    code_fd, stdin_fd, result_fd = fds
-    try:
-        pid = os.fork()
-    except OSError as error:
-        supervise.write_result(result_fd, {"setup_failed": f"fork: {error.strerror}"})
-        os.close(code_fd)
-        os.close(stdin_fd)
-        return
-    if pid == 0:
+    def _read(self) -> None:
         try:
-            control.close()
-            kernel.die_with_parent(signal.SIGKILL)
-            _start(code_fd, stdin_fd, result_fd, limits, layers)
-        finally:
-            os._exit(0)
-    for fd in fds:
-        os.close(fd)
-    os.waitpid(pid, 0)
-
-
-def _start(code_fd: int, stdin_fd: int, result_fd: int, limits: Limits, layers: list[str]) -> None:
-    """Supervise a call, from within a PID namespace of its own where there is one."""
-    pid_namespace = "pid namespace" in layers
-    home = _private_place(limits) if "read-only files" in layers else None
-    if home is not None and not kernel.private_directory(home, limits.file_bytes * _FILES):
-        supervise.write_result(result_fd, {"setup_failed": "no private directory"})
-        return
-    if pid_namespace:
-        if not kernel.unshare(kernel.NEWPID):
-            supervise.write_result(result_fd, {"setup_failed": "no PID namespace"})
+            data = os.read(self._host_fd, _CHUNK)
+        except BlockingIOError:
             return
-        pid = os.fork()
-        if pid:
-            for fd in (code_fd, stdin_fd, result_fd):
-                os.close(fd)
-            os.waitpid(pid, 0)
+        except ConnectionResetError:
+            data = b""
+        if not data:
+            self._leave()
             return
-        kernel.die_with_parent(signal.SIGKILL)
-    try:
-        result = supervise.supervise(
-            code_fd, stdin_fd, limits, home=home, pid_namespace=pid_namespace, drop="user ids" in layers
+        for message in self._incoming.feed(data):
+            self._serve(message)
+
+    def _serve(self, message: Message) -> None:
+        what = message["op"]
+        if what == "call":
+            self._queue(lambda: self._start_call(message))
+        elif what == "cell":
+            self._queue(lambda: self._start_cell(message))
+        elif what == "open":
+            self._open(message)
+        elif what == "close" and message["session"] in self._sessions:
+            self._sessions[message["session"]].close()
+        elif what == "warm":
+            for warm in self._warm.values():
+                warm.start()
+
+    def _queue(self, start: Callable[[], None]) -> None:
+        self._waiting.append(start)
+        self._advance()
+
+    def _advance(self) -> None:
+        while self._waiting and self._running < self._settings.places:
+            self._running += 1
+            self._waiting.popleft()()
+
+    def _finished(self) -> None:
+        self._running -= 1
+        self._advance()
+
+    def _start_call(self, message: Message, *, again: bool = False) -> None:
+        place = self._places.take_for_call()
+        warm = self._warm[preload.kind_of(message["code"])]
+
+        def done(result: Message) -> None:
+            self._calls.discard(call)
+            self._places.give_back(place)
+            if not result["begun"] and result["cause"] is None and not again and not self._leaving:
+                self._places.mend(place)  # what it stood on may have been taken away: once more, on new ground
+                self._start_call(message, again=True)
+                return
+            self._send({"id": message["id"], "result": result})
+            self._finished()
+
+        allowance = self._allowance(message)
+        output = (self._settings.output_bytes, self._settings.keep_chars)
+        call = Call(self._means, warm, place, message, allowance=allowance, output=output, done=done)
+        self._calls.add(call)
+        call.start(self._limits(place, allowance, allowance.cpu_s))
+
+    def _open(self, message: Message) -> None:
+        place = self._places.take_for_session()
+        name = message["session"]
+
+        def opened(failure: str | None) -> None:
+            self._send({"id": message["id"], "opened": failure})
+
+        def gone() -> None:
+            del self._sessions[name]
+            self._places.give_back(place)
+            self._places.mend(place)
+            body = session.body
+            self._send({"gone": name, "fault": session.fault, "failure": body.failure, "status": body.status})
+
+        output = (self._settings.output_bytes, self._settings.keep_chars)
+        session = Session(self._means, self._warm[preload.LARGE], place, output=output, opened=opened, gone=gone)
+        self._sessions[name] = session
+        session.open(self._limits(place, self._allowance(message), self._settings.session_total_s))
+
+    def _start_cell(self, message: Message) -> None:
+        session = self._sessions.get(message["session"])
+
+        def done(result: Message) -> None:
+            self._send({"id": message["id"], "result": result})
+            self._finished()
+
+        if session is None or session.body.pid == 0:
+            done({"failure": "the session's process has ended", "ended": True})
+            return
+        cell: Message = {name: message[name] for name in ("cell", "code", "seed") if name in message}
+        session.run(cell, self._allowance(message), done)
+
+    def _allowance(self, message: Message) -> Allowance:
+        return Allowance(wall_s=message["wall_s"], cpu_s=message["cpu_s"], memory_bytes=message["memory_bytes"])
+
+    def _limits(self, place: Any, allowance: Allowance, cpu_s: float) -> Limits:
+        settings = self._settings
+        processes = settings.processes
+        if place.group is not None:
+            place.group.limit(allowance.memory_bytes, processes + 1)
+        return Limits(
+            uid=place.uid,
+            cpu_s=cpu_s,
+            memory_bytes=allowance.memory_bytes,
+            file_bytes=settings.file_bytes,
+            processes=self._places.process_limit(),
+            files_bytes=settings.file_bytes * _FILES,
+            directory="",
+            groups=len(place.group.entries) if place.group else 0,
+            jail=self._walls.isolated,
         )
-    except OSError as error:
-        result = {"setup_failed": str(error)}
-    supervise.write_result(result_fd, result)
 
+    def _leave(self) -> None:
+        """The host has gone: end everything, and the loop when it has ended."""
+        if self._leaving:
+            return
+        self._leaving = True
+        self._loop.forget(self._host_fd)
+        self._waiting.clear()
+        for call in list(self._calls):
+            call.body.kill()
+        for session in list(self._sessions.values()):
+            session.close()
+        self._loop.later(time.monotonic() + _END_S, self._loop.stop)
+        self._stop_when_empty()
 
-def _private_place(limits: Limits) -> str:
-    """Where a call's own directory is mounted: /tmp, so that its name repeats, unless Python itself lives there."""
-    needed = [os.__file__, sys.executable, sys.base_prefix, *limits.packages]
-    hidden = any(str(Path(path).resolve()).startswith(f"{_TMP}/") for path in needed)
-    return limits.work_dir if hidden or not Path(_TMP).is_dir() else _TMP
+    def _stop_when_empty(self) -> None:
+        if self._calls or self._sessions:
+            self._loop.later(time.monotonic() + 0.005, self._stop_when_empty)
+            return
+        for warm in self._warm.values():
+            warm.kill()
+        self._loop.stop()
 
+    def _warm_changed(self) -> None:
+        restarts = sum(max(0, warm.restarts) for warm in self._warm.values())
+        self._send({"warm": sum(warm.ready for warm in self._warm.values()), "restarts": restarts})
 
-def _layers(limits: Limits) -> list[str]:
-    """Enter what this host allows, once; the names of what is there."""
-    if not limits.isolate:
-        return []
-    names = []
-    root = os.geteuid() == 0
-    if not root and kernel.enter_user_namespace():
-        names.append("user namespace")
-    if _in_child(lambda: kernel.unshare(kernel.NEWPID)):
-        names.append("pid namespace")
-    for name, flag in (("network namespace", kernel.NEWNET), ("ipc namespace", kernel.NEWIPC)):
-        if kernel.unshare(flag):
-            names.append(name)
-    if _in_child(lambda: kernel.read_only_host() and kernel.private_directory(_private_place(limits), 1 << 20)):
-        kernel.read_only_host()
-        names.append("read-only files")
-    if root and _in_child(lambda: _can_be(limits)):
-        names.append("user ids")
-    return names
-
-
-def _can_be(limits: Limits) -> bool:
-    """Whether the call's user could read the packages and use the directory."""
-    os.setgroups([])
-    os.setresgid(limits.uid, limits.uid, limits.uid)
-    os.setresuid(limits.uid, limits.uid, limits.uid)
-    places = [limits.work_dir, str(Path(os.__file__).parent), *limits.packages]
-    return all(os.access(place, os.X_OK) for place in places)
-
-
-def _in_child(check: Callable[[], bool]) -> bool:
-    pid = os.fork()
-    if pid == 0:
-        try:
-            os._exit(0 if check() else 1)
-        finally:
-            os._exit(1)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    def _send(self, message: Message) -> None:
+        if not self._leaving:
+            self._outgoing.send(frame(message))

@@ -1,32 +1,48 @@
-"""The few system calls that Python 3.11 does not wrap."""
+"""The few system calls that Python 3.11 does not wrap. Those that must not fail raise OSError."""
 
 from __future__ import annotations
 
 import ctypes
 import os
-from pathlib import Path
+import struct
 
-NEWNS, NEWIPC = 0x00020000, 0x08000000
+NEWNS, NEWUTS, NEWIPC = 0x00020000, 0x04000000, 0x08000000
 NEWUSER, NEWPID, NEWNET = 0x10000000, 0x20000000, 0x40000000
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 1, 36, 38
+_PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_CAPBSET_DROP, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 1, 22, 24, 36, 38
+_SECCOMP_MODE_FILTER = 2
 _ADDR_NO_RANDOMIZE = 0x0040000
-_MS_REC_PRIVATE = 0x4000 | 0x40000
-_MS_NOSUID_NODEV = 0x2 | 0x4
-_SYS_MOUNT_SETATTR = 442  # the same number on every architecture
-_AT_FDCWD, _AT_RECURSIVE, _MOUNT_ATTR_RDONLY = -100, 0x8000, 0x1
-_INODES = 4096
+_MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_BIND, _MS_REC, _MS_PRIVATE = 0x2, 0x4, 0x8, 0x1000, 0x4000, 0x40000
+_MNT_DETACH = 2
+# the same numbers on x86_64 and aarch64
+_SYS_MOUNT_SETATTR = 442
+_SYS_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
+_AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
+_ATTR_RDONLY, _ATTR_NOSUID, _ATTR_NODEV = 0x1, 0x2, 0x4
 _CAPABILITY_VERSION_3 = 0x20080522
+_LAST_CAPABILITY = 63
 
 _libc = ctypes.CDLL(None, use_errno=True)
+_no_capabilities = struct.pack("II", _CAPABILITY_VERSION_3, 0), bytes(24)
 
 
-def unshare(flags: int) -> bool:
-    """Whether the namespaces could be left."""
-    return bool(_libc.unshare(flags) == 0)
+def _must(result: int, what: str) -> None:
+    if result != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+
+
+def unshare(flags: int) -> None:
+    """Leave namespaces for new ones."""
+    _must(_libc.unshare(flags), "unshare")
+
+
+def set_namespace(fd: int, flags: int) -> None:
+    """Enter the namespaces of the process that ``fd`` (a pidfd) names; a PID namespace is for children only."""
+    _must(_libc.setns(fd, flags), "setns")
 
 
 def die_with_parent(signal: int) -> None:
-    """Have the kernel send ``signal`` when the parent ends."""
+    """Have the kernel send ``signal`` when the parent ends; a change of user id undoes it."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal, 0, 0, 0)
 
 
@@ -35,11 +51,26 @@ def adopt_orphans() -> None:
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def give_up_privileges() -> None:
-    """No set-uid program gives privileges back from here on, and no capability is left."""
-    _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
-    _libc.capset(ctypes.byref(header), ctypes.byref((ctypes.c_uint32 * 6)()))
+def no_new_privileges() -> None:
+    """No set-uid program gives privileges from here on."""
+    _must(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
+
+
+def empty_bounding_set() -> None:
+    """No program that is executed from here on gets a capability, whoever runs it."""
+    for capability in range(_LAST_CAPABILITY + 1):
+        if _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
+            return  # past the last that this kernel knows, or not allowed to
+
+
+def drop_capabilities() -> None:
+    """Give up every capability of this process."""
+    _must(_libc.capset(*_no_capabilities), "capset")
+
+
+def install_filter(program: bytes) -> None:
+    """Install a seccomp filter (a packed ``struct sock_fprog``)."""
+    _must(_libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, program, 0, 0), "seccomp")
 
 
 def same_addresses_in_every_run() -> None:
@@ -47,40 +78,55 @@ def same_addresses_in_every_run() -> None:
     _libc.personality(_ADDR_NO_RANDOMIZE)
 
 
-def enter_user_namespace() -> bool:
-    """Leave the user namespace, keeping the own ids, to be allowed to leave others."""
-    uid, gid = os.getuid(), os.getgid()
-    if not unshare(NEWUSER):
-        return False
-    try:
-        for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
-            Path(f"/proc/self/{name}").write_text(text)
-    except OSError:
-        return False
-    return True
+def set_host_name(name: bytes) -> None:
+    """Name this UTS namespace."""
+    _must(_libc.sethostname(name, len(name)), "sethostname")
 
 
-def read_only_host() -> bool:
-    """In a mount namespace of our own make every file system read-only."""
-    if not unshare(NEWNS):
-        return False
-    if _libc.mount(None, b"/", None, _MS_REC_PRIVATE, None) != 0:
-        return False
-    attributes = (ctypes.c_uint64 * 4)(_MOUNT_ATTR_RDONLY, 0, 0, 0)
+def own_mounts() -> None:
+    """Enter a mount namespace of which nothing is seen outside."""
+    unshare(NEWNS)
+    _must(_libc.mount(None, b"/", None, _MS_REC | _MS_PRIVATE, None), "private mounts")
+
+
+def mount_tmpfs(place: str, options: str) -> None:
+    """Put an empty file system in memory over ``place``."""
+    flags = _MS_NOSUID | _MS_NODEV
+    _must(_libc.mount(b"tmpfs", place.encode(), b"tmpfs", flags, options.encode()), f"tmpfs on {place}")
+
+
+def bind(source: str, place: str) -> None:
+    """Show ``source`` at ``place`` too, which must exist and be of the same kind."""
+    _must(_libc.mount(source.encode(), place.encode(), None, _MS_BIND, None), f"bind {place}")
+
+
+def freeze_mount(place: str, *, devices: bool = False, recursive: bool = False) -> None:
+    """Make a mount read-only, without set-uid programs, and without devices unless ``devices``."""
+    attributes = (ctypes.c_uint64 * 4)(_ATTR_RDONLY | _ATTR_NOSUID | (0 if devices else _ATTR_NODEV), 0, 0, 0)
     made = _libc.syscall(
         ctypes.c_long(_SYS_MOUNT_SETATTR),
         ctypes.c_int(_AT_FDCWD),
-        b"/",
-        ctypes.c_uint(_AT_RECURSIVE),
+        place.encode(),
+        ctypes.c_uint(_AT_RECURSIVE if recursive else 0),
         ctypes.byref(attributes),
         ctypes.c_size_t(ctypes.sizeof(attributes)),
     )
-    return bool(made == 0)
+    _must(made, f"read-only {place}")
 
 
-def private_directory(place: str, room_bytes: int) -> bool:
-    """In a mount namespace of our own put a small empty file system over ``place``; it ends with the namespace."""
-    if not unshare(NEWNS):
-        return False
-    options = f"size={room_bytes},nr_inodes={_INODES},mode=700".encode()
-    return bool(_libc.mount(b"tmpfs", place.encode(), b"tmpfs", _MS_NOSUID_NODEV, options) == 0)
+def change_root(place: str) -> None:
+    """Make the mount at ``place`` the root of this mount namespace and detach the old one."""
+    os.chdir(place)
+    number = ctypes.c_long(_SYS_PIVOT_ROOT[os.uname().machine])
+    _must(_libc.syscall(number, b".", b"."), "pivot_root")  # the old root now lies over the new one
+    _must(_libc.umount2(b".", _MNT_DETACH), "detach the old root")
+    os.chdir("/")
+
+
+def enter_user_namespace() -> None:
+    """Enter a user namespace that knows this user's id and group only."""
+    uid, gid = os.getuid(), os.getgid()
+    unshare(NEWUSER)
+    for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
+        with open(f"/proc/self/{name}", "w") as file:
+            file.write(text)

@@ -61,6 +61,7 @@ class Keeper:
             os.close(sources)
             theirs.close()
         self.pid = self._process.pid
+        self._pidfd = os.pidfd_open(self.pid)
         found = self._hello()
         ours.setblocking(False)
         self.layers: list[str] = found["layers"]
@@ -70,9 +71,10 @@ class Keeper:
         self.lacking: list[str] = found["lacking"]
         """Of these the ones without which it does not work."""
 
-    def fileno(self) -> int:
-        """The descriptor to wait at."""
-        return self._socket.fileno()
+    @property
+    def descriptors(self) -> tuple[int, int]:
+        """What to wait at: the socket, and its death, of which the socket may not tell."""
+        return self._socket.fileno(), self._pidfd
 
     @property
     def writing(self) -> bool:
@@ -95,7 +97,7 @@ class Keeper:
         try:
             data = self._socket.recv(_CHUNK)
         except BlockingIOError:
-            return []
+            return [] if self._process.poll() is None else None
         except ConnectionResetError:
             return None
         return self._incoming.feed(data) if data else None
@@ -109,13 +111,15 @@ class Keeper:
         """Let it end everything that it runs, and make sure that it ends."""
         self._socket.close()
         try:
-            self._process.wait(_END_S)
+            if self._process.wait(_END_S) != 0:
+                self.kill()  # it did not end by itself: what it ran is still there
         except subprocess.TimeoutExpired:
             self.kill()
         self._log.close()
+        os.close(self._pidfd)
 
     def kill(self) -> None:
-        """End it at once; the kernel ends what it runs."""
+        """End it at once, with the first processes of its namespaces, and so all that it runs."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
         self._process.wait()
@@ -130,8 +134,9 @@ class Keeper:
                 if messages is not None:
                     continue
             words = self.last_words()
-            self.kill()
             self._socket.close()
+            self.kill()
             self._log.close()
+            os.close(self._pidfd)
             raise KeeperFailed(f"sandbox keeper: it did not start. {words}".strip())
         return messages[0]

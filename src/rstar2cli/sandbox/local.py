@@ -193,9 +193,14 @@ class LocalSandbox:
         """Wait for orders and answers, and deal with the answers."""
         poll = select.poll()  # not select: a busy service has descriptors that it can't name
         poll.register(self._wake_fd, select.POLLIN)
-        keepers = {crew.keeper.fileno(): (crew, crew.keeper) for crew in self._crews if crew.keeper is not None}
-        for fd, (_, keeper) in keepers.items():
-            poll.register(fd, select.POLLIN | (select.POLLOUT if keeper.writing else 0))
+        keepers = {}
+        for crew in self._crews:
+            if crew.keeper is not None:
+                for fd in crew.keeper.descriptors:
+                    keepers[fd] = crew, crew.keeper
+                    poll.register(fd, select.POLLIN)
+                if crew.keeper.writing:
+                    poll.modify(crew.keeper.descriptors[0], select.POLLIN | select.POLLOUT)
         for fd, events in poll.poll(_TICK_S * 1000):
             if fd == self._wake_fd:
                 os.read(fd, 65536)

@@ -9,14 +9,11 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NoReturn
 
 from rstar2cli.sandbox.inside import cgroups, kernel
 from rstar2cli.sandbox.inside.limits import Limits
-from rstar2cli.sandbox.inside.loop import Loop, Reaper
+from rstar2cli.sandbox.inside.loop import Loop
 from rstar2cli.sandbox.inside.warmth import Warm
-
-_MOST_DESCRIPTORS = 65536
 
 
 @dataclass
@@ -33,9 +30,8 @@ class Means:
     """What every body needs of its keeper."""
 
     loop: Loop
-    reaper: Reaper
-    own_pid_namespace: int | None
-    """This process's pidfd; null where there are no namespaces."""
+    jail: bool
+    """Whether there are namespaces."""
     work_dir: str
 
 
@@ -56,14 +52,15 @@ class Body:
         self._init_fd = self._fd = -1
         self._killed = False
         self._directory = ""
+        self._first: kernel.FirstProcess | None = None
 
     def start(self, limits: Limits, channels: list[int]) -> None:
         """Have it forked, with these descriptors, which are closed here."""
         groups = [os.dup(entry) for entry in self.place.group.entries] if self.place.group else []
         namespace = []
-        if self._means.own_pid_namespace is not None:
-            self.init = _first_process(self._means.own_pid_namespace)
-            self._means.reaper.expect(self.init)
+        if self._means.jail:
+            self._first = kernel.FirstProcess()
+            self.init = self._first.pid
             self._init_fd = os.pidfd_open(self.init)
             self._means.loop.watch(self._init_fd, self._init_gone)
             namespace = [os.dup(self._init_fd)]
@@ -97,7 +94,6 @@ class Body:
         self.started = time.monotonic()
         self.pid, self._parent = int(str(answer["pid"])), self.warm.pid
         self.warm.alive.add(self.pid)
-        self._means.reaper.expect(self.pid)  # for when its warm process ends before it
         self._fd = os.pidfd_open(self.pid)
         self._means.loop.watch(self._fd, self._first_gone)
         if self._killed:
@@ -113,7 +109,6 @@ class Body:
 
     def _gathered(self, answer: dict[str, object]) -> None:
         if "failed" in answer:
-            self._means.reaper.take(self.pid)  # it is ours since its parent ended
             self.failure = self.failure or str(answer["failed"])
         else:
             self.status = int(str(answer["status"]))
@@ -122,14 +117,10 @@ class Body:
         self._maybe_ended()
 
     def _init_gone(self) -> None:
-        end = self._means.reaper.take(self.init)
-        if end is None:
-            return
         if not self._killed:
             self.failure = self.failure or "its first process was killed from outside"
         self._means.loop.close(self._init_fd)
         self._init_fd, self.init = -1, 0
-        self.cpu_seconds += end[1]
         self._maybe_ended()
 
     def _maybe_ended(self) -> None:
@@ -143,34 +134,3 @@ class Body:
 def private_directory(means: Means) -> str:
     """Where a process will find itself: a mount point in the jail, or a directory made for it."""
     return tempfile.mkdtemp(dir=means.work_dir) if means.work_dir else "/tmp"
-
-
-def _first_process(own_pid_namespace: int) -> int:
-    """Process 1 of a new PID namespace: it reaps, and all in the namespace ends with it."""
-    kernel.unshare(kernel.NEWPID)
-    try:
-        pid = os.fork()
-        if pid == 0:
-            _reap()
-    finally:
-        kernel.set_namespace(own_pid_namespace, kernel.NEWPID)
-    return pid
-
-
-def _reap() -> NoReturn:
-    try:
-        kernel.die_with_parent(signal.SIGKILL)
-        os.closerange(0, _MOST_DESCRIPTORS)
-        while True:
-            signal.sigwait({signal.SIGCHLD})  # blocked in the keeper, so none is missed
-            _reap_all()
-    finally:
-        os._exit(1)
-
-
-def _reap_all() -> None:
-    try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
-    except ChildProcessError:
-        return

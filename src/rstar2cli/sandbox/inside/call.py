@@ -79,7 +79,7 @@ class Call:
                 "waited_s": self._waited,
                 "cpu_seconds": self.body.cpu_seconds,
                 "out_of_memory": bool(group) and group.killed_for_memory() > self._oom_before if group else False,
-                "sealed": self._means.own_pid_namespace is not None,
+                "sealed": self._means.jail,
                 "begun": begun,
                 "report": report[1:].decode("utf-8", "replace") if begun else report.decode("utf-8", "replace"),
                 **streams,

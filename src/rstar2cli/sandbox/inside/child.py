@@ -59,9 +59,9 @@ def _arrange(fds: Sequence[int]) -> None:
 
 
 def _serve_call() -> int:
-    with open(CHANNELS - 1, "rb") as file:
-        call = json.load(file)
-    _interpreter(call["seed"])
+    call = json.loads(os.pread(CHANNELS - 1, os.fstat(CHANNELS - 1).st_size, 0))
+    os.close(CHANNELS - 1)
+    seed_all(call["seed"])
     for name, data in call["files"].items():
         _put(name, base64.b64decode(data))
     os.write(REPORT_FD, BEGUN)
@@ -80,9 +80,8 @@ def _serve_call() -> int:
 
 def _serve_cells() -> int:
     cells_file = open(CHANNELS - 1, "rb")  # noqa: SIM115 - lives as long as the process
-    _interpreter(0)
     os.write(REPORT_FD, BEGUN)
-    cells.serve(cells_file, lambda report: _send(cells.line(report)), seed=_seed, flush=_flush)
+    cells.serve(cells_file, lambda report: _send(cells.line(report)), seed=seed_all, flush=_flush)
     return 0
 
 
@@ -117,16 +116,15 @@ def _send(report: bytes) -> None:
         os.write(REPORT_FD, report)
 
 
-def _interpreter(seed: int) -> None:
-    """A fresh world: streams and seeds."""
+def prepare() -> None:
+    """Make the world that code finds, once in each warm process. The streams are of descriptors yet to come."""
     sys.stdin = sys.__stdin__ = io.TextIOWrapper(open(0, "rb", closefd=False), encoding="utf-8", errors="replace")  # type: ignore[misc]  # noqa: SIM115
     sys.stdout = sys.__stdout__ = _output(1)  # type: ignore[misc]
     sys.stderr = sys.__stderr__ = _output(2)  # type: ignore[misc]
     sys.argv = ["code"]
-    _seed(seed)
 
 
-def _seed(seed: int) -> None:
+def seed_all(seed: int) -> None:
     """One source of randomness for everything that would ask the kernel (numpy's seeds, uuid4, secrets)."""
     source = random.Random(f"urandom {seed}")
     os.urandom = random._urandom = source.randbytes  # type: ignore[attr-defined]

@@ -15,13 +15,13 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from rstar2cli.sandbox.inside import preload, tree
+from rstar2cli.sandbox.inside import kernel, preload, tree
 from rstar2cli.sandbox.inside.body import Means
 from rstar2cli.sandbox.inside.call import Call
 from rstar2cli.sandbox.inside.deadline import Allowance
 from rstar2cli.sandbox.inside.frames import Incoming, Outgoing, frame
 from rstar2cli.sandbox.inside.limits import Limits, Settings
-from rstar2cli.sandbox.inside.loop import Loop, Reaper
+from rstar2cli.sandbox.inside.loop import Loop
 from rstar2cli.sandbox.inside.places import Places
 from rstar2cli.sandbox.inside.session import Session
 from rstar2cli.sandbox.inside.walls import Walls
@@ -37,9 +37,10 @@ Message = dict[str, Any]
 def main(host_fd: int, sources_fd: int, program: str) -> None:
     """Serve the host at ``host_fd``; the settings are the second argument, as JSON."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the host, which closes the socket
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
     settings = Settings(**json.loads(sys.argv[2]))
     walls = Walls(settings)
+    kernel.adopt_orphans()  # of warm processes that are killed
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # how a process ended is told by who forked it
     keeper = Keeper(settings, walls, host_fd, lambda site, python: Boot(walls, python, program, sources_fd, site))
     keeper.serve()
 
@@ -49,12 +50,11 @@ class Keeper:
 
     def __init__(self, settings: Settings, walls: Walls, host_fd: int, boot: Callable[[str, str], Boot]) -> None:
         self._settings, self._walls, self._host_fd = settings, walls, host_fd
-        self._loop, self._reaper = Loop(), Reaper()
-        own = os.pidfd_open(os.getpid()) if walls.isolated else None
-        self._means = Means(self._loop, self._reaper, own, settings.work_dir)
+        self._loop = Loop()
+        self._means = Means(self._loop, walls.isolated, settings.work_dir)
         site = tree.site_packages() if walls.isolated else f"{settings.work_dir}/site-packages"
         booting = boot(site, sys.executable)
-        self._warm = {kind: Warm(kind, booting, self._loop, self._reaper, self._warm_changed) for kind in preload.KINDS}
+        self._warm = {kind: Warm(kind, booting, self._loop, self._warm_changed) for kind in preload.KINDS}
         self._places = Places(settings, walls)
         self._incoming, self._outgoing = Incoming(), Outgoing(self._loop, os.dup(host_fd), self._leave)
         self._waiting: deque[Callable[[], None]] = deque()

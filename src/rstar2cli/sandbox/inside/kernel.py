@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import struct
 
 NEWNS, NEWUTS, NEWIPC = 0x00020000, 0x04000000, 0x08000000
@@ -13,6 +14,8 @@ _SECCOMP_MODE_FILTER = 2
 _ADDR_NO_RANDOMIZE = 0x0040000
 _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_BIND, _MS_REC, _MS_PRIVATE = 0x2, 0x4, 0x8, 0x1000, 0x4000, 0x40000
 _MNT_DETACH = 2
+_CLONE_VM, _CLONE_FS, _CLONE_FILES = 0x100, 0x200, 0x400
+_STACK_BYTES = 16384
 # the same numbers on x86_64 and aarch64
 _SYS_MOUNT_SETATTR = 442
 _SYS_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
@@ -41,9 +44,9 @@ def set_namespace(fd: int, flags: int) -> None:
     _must(_libc.setns(fd, flags), "setns")
 
 
-def die_with_parent(signal: int) -> None:
-    """Have the kernel send ``signal`` when the parent ends; a change of user id undoes it."""
-    _libc.prctl(_PR_SET_PDEATHSIG, signal, 0, 0, 0)
+def die_with_parent(number: int) -> None:
+    """Have the kernel send this signal when the parent ends; a change of user id undoes it."""
+    _libc.prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
 
 
 def adopt_orphans() -> None:
@@ -121,6 +124,24 @@ def change_root(place: str) -> None:
     _must(_libc.syscall(number, b".", b"."), "pivot_root")  # the old root now lies over the new one
     _must(_libc.umount2(b".", _MNT_DETACH), "detach the old root")
     os.chdir("/")
+
+
+class FirstProcess:
+    """Process 1 of a PID namespace of its own. It does nothing: the kernel gives it orphans, and ends all with it.
+
+    It runs nothing but the C library's ``pause``, in the memory of this process, because to copy a
+    whole interpreter for that would be a third of what a call costs. This process must ignore
+    SIGCHLD: what ends in the namespace is then reaped by the kernel. Whoever kills this process
+    must kill its process group.
+    """
+
+    def __init__(self) -> None:
+        self._stack = ctypes.create_string_buffer(_STACK_BYTES)  # lives as long as the process: it stands on it
+        top = (ctypes.addressof(self._stack) + _STACK_BYTES - 64) & ~15
+        flags = NEWPID | _CLONE_VM | _CLONE_FILES | _CLONE_FS | signal.SIGCHLD
+        self.pid: int = _libc.clone(_libc.pause, ctypes.c_void_p(top), flags, None)
+        if self.pid < 0:
+            _must(-1, "clone")
 
 
 def enter_user_namespace() -> None:

@@ -1,4 +1,4 @@
-"""The keeper's event loop: descriptors, timers, and the ends of its child processes."""
+"""The keeper's event loop: descriptors and timers."""
 
 from __future__ import annotations
 
@@ -87,35 +87,3 @@ class Loop:
             callback = heapq.heappop(self._timers)[2].callback
             if callback is not None:
                 callback()
-
-
-class Reaper:
-    """Collects the ends of children, also of those that came by adoption; keeps the ones that are expected."""
-
-    def __init__(self) -> None:
-        self._expected: set[int] = set()
-        self._ended: dict[int, tuple[int, float]] = {}
-
-    def expect(self, pid: int) -> None:
-        """Keep this one's end until it is taken."""
-        self._expected.add(pid)
-
-    def take(self, pid: int) -> tuple[int, float] | None:
-        """(wait status, CPU seconds) of a child that has ended; null if it has not."""
-        self.collect()
-        ended = self._ended.pop(pid, None)
-        if ended is not None:
-            self._expected.discard(pid)
-        return ended
-
-    def collect(self) -> None:
-        """Reap whatever has ended."""
-        try:
-            while True:
-                pid, status, usage = os.wait4(-1, os.WNOHANG)
-                if pid == 0:
-                    return
-                if pid in self._expected:
-                    self._ended[pid] = (status, usage.ru_utime + usage.ru_stime)
-        except ChildProcessError:
-            return

@@ -132,7 +132,7 @@ class Session:
                 "waited_s": cell.waited,
                 "cpu_seconds": max(0.0, self._cpu_charged - cell.deadline.cpu_before),
                 "out_of_memory": group is not None and group.killed_for_memory() > cell.oom_before,
-                "sealed": self._means.own_pid_namespace is not None,
+                "sealed": self._means.jail,
                 "begun": True,
                 "ended": ended,
                 "report": report.decode("utf-8", "replace"),

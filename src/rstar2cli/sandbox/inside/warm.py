@@ -46,6 +46,7 @@ def _like_a_fresh_interpreter() -> None:
     builtins.exit = Quitter("exit", "Ctrl-D")  # absent without site
     builtins.quit = Quitter("quit", "Ctrl-D")
     sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__module__ != "__main__"]
+    child.prepare()
     gc.collect()
     gc.freeze()  # a collection in a fork would touch, and so copy, every page
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from rstar2cli.sandbox.inside import census, kernel, tree
 from rstar2cli.sandbox.inside.limits import Limits
-from rstar2cli.sandbox.inside.loop import Loop, Reaper
+from rstar2cli.sandbox.inside.loop import Loop
 from rstar2cli.sandbox.inside.walls import Walls
 
 _ENVIRONMENT = {
@@ -36,7 +36,7 @@ GONE = {"failed": "the warm process ended"}
 class Warm:
     """One kind of warm process, started when it is first asked for."""
 
-    def __init__(self, kind: str, boot: Boot, loop: Loop, reaper: Reaper, changed: Callable[[], None]) -> None:
+    def __init__(self, kind: str, boot: Boot, loop: Loop, changed: Callable[[], None]) -> None:
         self.kind = kind
         self.pid = 0
         self.restarts = -1
@@ -45,7 +45,7 @@ class Warm:
         self.space = self.resident = 0
         self.alive: set[int] = set()
         """Processes forked and not reaped."""
-        self._boot, self._loop, self._reaper, self._changed = boot, loop, reaper, changed
+        self._boot, self._loop, self._changed = boot, loop, changed
         self._control: socket.socket | None = None
         self._waiting: deque[Order] = deque()
         self._asked: deque[Answer] = deque()
@@ -70,7 +70,6 @@ class Warm:
         self._control, self.ready = ours, False
         self.restarts += 1
         self.pid = self._boot.start(self.kind, theirs.fileno())
-        self._reaper.expect(self.pid)
         theirs.close()
         self._loop.watch(ours.fileno(), self._read)
 
@@ -127,7 +126,6 @@ class Warm:
         waiting: deque[Order] = deque()
         if not was_ready:  # what waited for its start would only wait for another that fails
             waiting, self._waiting = self._waiting, waiting
-        self._reaper.collect()
         self._changed()
         for answer in asked:
             answer(GONE)
@@ -163,7 +161,7 @@ class Boot:
         kernel.die_with_parent(signal.SIGKILL)
         os.setsid()
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_SETMASK, [])
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         environment = dict(_ENVIRONMENT)
         python = self._python
         jail = self._walls.isolated

@@ -17,7 +17,7 @@ def build_sandbox(config: SandboxConfig) -> Sandbox:
     if config.endpoints:
         from rstar2cli.sandbox.client import HttpSandbox
 
-        return HttpSandbox(config.endpoints[0], token=_token(config.token_file))
+        return HttpSandbox(config.endpoints, token=_token(config.token_file))
     from rstar2cli.sandbox.local import LocalSandbox
 
     return LocalSandbox(config)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -46,7 +47,7 @@ class SandboxConfig:
     cgroup: str = ""
     """Directory of a delegated control group (version 2) without processes; empty = the one that we are in."""
     endpoints: tuple[str, ...] = ()
-    """Address of a `rstar2 sandbox-serve` to use instead of processes of our own (at most one for now)."""
+    """Addresses of `rstar2 sandbox-serve` to use instead of processes of our own."""
     token_file: str = ""
     """File that holds that service's token, if it asks for one (the token itself would end up in `config.json`)."""
 
@@ -60,8 +61,8 @@ class SandboxConfig:
             raise ValueError("sessions must be 0 (none) or more")
         if self.memory_mib < 64:
             raise ValueError("memory_mib must be at least 64: an interpreter needs that much address space")
-        if len(self.endpoints) > 1:
-            raise ValueError("endpoints takes one address; put a load balancer in front of several")
+        if len(set(self.endpoints)) < len(self.endpoints):
+            raise ValueError("endpoints names an address twice")
 
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -77,23 +78,36 @@ class ServeConfig:
     """Port to listen on; 0 = any free one."""
     token: str = ""
     """Token that clients must send (`Authorization: Bearer …`); empty = none is asked for."""
-    queue: int = 1024
+    allow: tuple[str, ...] = ()
+    """Networks (`10.0.0.0/8`) whose clients may ask without a token, besides this machine."""
+    names: tuple[str, ...] = ()
+    """Names by which clients call this service, besides its addresses and the machine's own name (no token)."""
+    queue: int = 4096
     """Calls accepted and not finished; past it requests get 503."""
+    batch: int = 4096
+    """Most calls in one batch."""
+    wait_s: float = 60.0
+    """Time that calls of the drop-in endpoints wait for room before they are told `queue_timeout`."""
     body_mib: int = 16
     """Largest request body in MiB."""
+    read_s: float = 30.0
+    """Time a request's head, and again its body, may take to arrive, in seconds."""
     drain_s: int = 30
     """Seconds that running requests get to finish when the service is stopped."""
     sandbox: SandboxConfig = field(default_factory=SandboxConfig)
     """Limits of the calls."""
 
     def __post_init__(self) -> None:
-        if self.host not in LOOPBACK and not self.token:
+        if self.host not in LOOPBACK and not self.token and not self.allow:
             raise ValueError(
-                f"host {self.host} can be reached from other machines: set a token (RSTAR2_TOKEN) or use 127.0.0.1"
+                f"host {self.host} can be reached from other machines: set a token (RSTAR2_TOKEN), allow networks "
+                "(--allow) or use 127.0.0.1"
             )
+        for network in self.allow:
+            ipaddress.ip_network(network, strict=False)
         if not 0 <= self.port <= 65535:
             raise ValueError("port must be between 0 and 65535")
-        for name in ("queue", "body_mib", "drain_s"):
+        for name in ("queue", "batch", "wait_s", "body_mib", "read_s", "drain_s"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"{name} must be positive")
         if self.sandbox.endpoints:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import Future
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -51,6 +51,8 @@ class Outcome(msgspec.Struct, kw_only=True, frozen=True):
     """Wall time from the start of the process."""
     cpu_seconds: float = 0.0
     """CPU time of the process and its children."""
+    waited_seconds: float = 0.0
+    """Of a service's answer: time from the request's arrival to the start of the process."""
     detail: str | None = None
     """For infrastructure outcomes: what went wrong, for logs; never shown to the model."""
 
@@ -112,4 +114,25 @@ class Sandbox(Protocol):
 
     def close(self) -> None:
         """Kill what runs and free everything."""
+        ...
+
+
+class ServedSandbox(Sandbox, Protocol):
+    """A sandbox that a service can stand on: it also tells of itself."""
+
+    workers: int
+    """Calls run at once."""
+
+    @property
+    def layers(self) -> list[str]:
+        """Layers of isolation in use."""
+        ...
+
+    @property
+    def missing(self) -> dict[str, str]:
+        """Layers that are not, each with the reason."""
+        ...
+
+    def stats(self) -> dict[str, Any]:
+        """Gauges and counters: running, waiting, warm_processes, restarts, sessions, outcomes by kind."""
         ...

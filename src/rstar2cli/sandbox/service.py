@@ -1,139 +1,109 @@
-"""The sandbox over HTTP: run one call, run a batch, health.
+"""The native API: run one call, run a batch, sessions, health, metrics, and the document that describes it all.
 
-``POST /v1/run``, ``POST /v1/run/batch`` (results stream as they finish), ``GET /health``. Calls
-past the queue's bound get 503 with Retry-After at once, never a wait. It isolates as much as
-:mod:`rstar2cli.sandbox.local` does and no more. A request body must be JSON by its content type
-(a web page can't send that unasked), and without a token the Host must be loopback.
+``POST /v1/run``, ``POST /v1/run/batch`` (results stream as they finish), ``POST /v1/sessions``,
+``POST /v1/sessions/{session}/cells``, ``DELETE /v1/sessions/{session}``, ``GET /health``, ``GET /metrics``,
+``GET /openapi.json``. Calls past the queue's bound get 503 with Retry-After at once, never a wait.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hmac
-from collections.abc import AsyncIterator, Awaitable, Callable
-from concurrent.futures import Future
-from typing import TypeVar
+from collections.abc import AsyncIterator
 
 import msgspec
-from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
 
 from rstar2cli.core import drain
-from rstar2cli.sandbox.config import LOOPBACK, ServeConfig
-from rstar2cli.sandbox.local import LocalSandbox
-from rstar2cli.sandbox.outcome import Outcome
-from rstar2cli.sandbox.wire import BatchRequest, BatchResult, CallRequest, Health
+from rstar2cli.sandbox.config import ServeConfig
+from rstar2cli.sandbox.desk import Desk, Submit
+from rstar2cli.sandbox.gate import Gate, Refused, json_response
+from rstar2cli.sandbox.outcome import Outcome, SandboxRefused
+from rstar2cli.sandbox.room import NoRoom
+from rstar2cli.sandbox.wire import (
+    BatchRequest,
+    BatchResult,
+    CallRequest,
+    CellRequest,
+    Health,
+    SessionOpened,
+    SessionRequest,
+)
 
-_MIB = 1024 * 1024
-_RETRY_AFTER_S = 1
-T = TypeVar("T")
-
-
-class _Refused(Exception):
-    def __init__(self, status: int, message: str, headers: dict[str, str] | None = None) -> None:
-        super().__init__(message)
-        self.response = _json({"error": message}, status, headers)
-
-
-def create_app(sandbox: LocalSandbox, config: ServeConfig) -> Starlette:
-    """The ASGI application over a sandbox that the caller closes."""
-    service = _Service(sandbox, config)
-    return Starlette(
-        routes=[
-            Route("/v1/run", _answering(service.run), methods=["POST"]),
-            Route("/v1/run/batch", _answering(service.run_batch), methods=["POST"]),
-            Route("/health", _answering(service.health), methods=["GET"]),
-        ]
-    )
+SESSION_HEADER = "X-Sandbox-Session"
+RETRY_AFTER = {"Retry-After": "1"}
 
 
-class _Service:
-    """State is touched in the event loop's thread only."""
+class Native:
+    """Handlers of the native API."""
 
-    def __init__(self, sandbox: LocalSandbox, config: ServeConfig) -> None:
-        self._sandbox = sandbox
-        self._config = config
-        self._pending = 0
+    def __init__(self, desk: Desk, gate: Gate, config: ServeConfig) -> None:
+        """``desk``: runs the calls; ``gate``: admits requests."""
+        self._desk, self._gate, self._config = desk, gate, config
 
     async def run(self, request: Request) -> Response:
-        call = await self._body(request, CallRequest)
-        (future,) = self._submit([call])
-        return _json(await future)
+        """One call."""
+        call = await self._gate.body(request, CallRequest)
+        (future,) = self._take([self._call(call)])
+        return json_response(await future)
 
     async def run_batch(self, request: Request) -> Response:
-        batch = await self._body(request, BatchRequest)
-        return StreamingResponse(_lines(self._submit(batch.calls)), media_type="application/jsonl")
+        """Many calls; a line as each is finished."""
+        batch = await self._gate.body(request, BatchRequest)
+        if len(batch.calls) > min(self._config.batch, self._config.queue):
+            most = min(self._config.batch, self._config.queue)
+            raise Refused(413, f"{len(batch.calls)} calls in a batch, at most {most}")
+        futures = self._take([self._call(call) for call in batch.calls])
+        return StreamingResponse(_lines(futures), media_type="application/jsonl")
+
+    async def open_session(self, request: Request) -> Response:
+        """A new session."""
+        asked = await self._gate.body(request, SessionRequest)
+        try:
+            session = await asyncio.wrap_future(self._desk.sandbox.open_session(seed=asked.seed))
+        except SandboxRefused as refused:
+            raise Refused(503, f"{refused.kind}: {refused.detail}", RETRY_AFTER) from refused
+        return json_response(SessionOpened(session=session), 201, {SESSION_HEADER: session})
+
+    async def run_cell(self, request: Request) -> Response:
+        """A session's next cell."""
+        cell = await self._gate.body(request, CellRequest)
+        session = request.path_params["session"]
+        (future,) = self._take([self._desk.cell(session, cell.code, cell.sequence)])
+        return json_response(await future, headers={SESSION_HEADER: session})
+
+    async def close_session(self, request: Request) -> Response:
+        """End a session; one that is not known is no error."""
+        self._gate.admit(request)
+        self._desk.sandbox.close_session(request.path_params["session"])
+        return Response(status_code=204)
 
     async def health(self, request: Request) -> Response:
-        layers = await asyncio.to_thread(lambda: self._sandbox.layers)
-        return _json(
-            Health(
-                status="draining" if drain.requested() else "ok",
-                workers=self._sandbox.workers,
-                pending=self._pending,
-                capacity=self._config.queue,
-                layers=layers,
-            )
+        """Whether it works, and how full it is. Asks for no token: load balancers have none."""
+        sandbox = self._desk.sandbox
+        stopping = drain.requested()
+        health = Health(
+            status="draining" if stopping else "ok",
+            workers=sandbox.workers,
+            pending=self._desk.room.taken,
+            capacity=self._desk.room.places,
+            layers=sandbox.layers,
+            missing=sandbox.missing,
         )
+        return json_response(health, 503 if stopping else 200)
 
-    def _submit(self, calls: list[CallRequest]) -> list[asyncio.Future[Outcome]]:
-        """Queue all or none."""
-        if len(calls) > self._config.queue:
-            raise _Refused(413, f"{len(calls)} calls in a batch, at most {self._config.queue}")
-        if self._pending + len(calls) > self._config.queue:
-            raise _Refused(503, "overloaded", {"Retry-After": str(_RETRY_AFTER_S)})
-        loop = asyncio.get_running_loop()
-        futures = []
-        for call in calls:
-            self._pending += 1
-            future = self._sandbox.submit(call.code, call.stdin, seed=call.seed)
-            future.add_done_callback(lambda done: self._finished(loop, done))
-            # shielded: a client that goes away must not cancel what may already run
-            futures.append(asyncio.ensure_future(asyncio.shield(asyncio.wrap_future(future))))
-        return futures
+    async def metrics(self, request: Request) -> Response:
+        """For Prometheus. Asks for no token, like health."""
+        return Response(self._desk.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
-    def _finished(self, loop: asyncio.AbstractEventLoop, _: Future[Outcome]) -> None:
-        def count() -> None:
-            self._pending -= 1
+    def _call(self, call: CallRequest) -> Submit:
+        return self._desk.call(call.code, call.stdin, seed=call.seed, wall_s=call.wall_s, memory_mib=call.memory_mib)
 
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(count)
-
-    async def _body(self, request: Request, cls: type[T]) -> T:
-        self._admit(request)
-        limit = self._config.body_mib * _MIB
-        data = bytearray()
-        async for chunk in request.stream():
-            data += chunk
-            if len(data) > limit:
-                raise _Refused(413, f"body over {self._config.body_mib} MiB", {"Connection": "close"})
+    def _take(self, submits: list[Submit]) -> list[asyncio.Future[Outcome]]:
         try:
-            return msgspec.json.decode(data, type=cls)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise _Refused(400, str(error)) from error
-
-    def _admit(self, request: Request) -> None:
-        token = self._config.token
-        if token:
-            given = request.headers.get("authorization", "")
-            if not hmac.compare_digest(given.encode("latin-1"), f"Bearer {token}".encode()):
-                raise _Refused(401, "wrong or missing token", {"WWW-Authenticate": "Bearer"})
-        elif request.url.hostname not in LOOPBACK:
-            raise _Refused(403, "unexpected Host")
-        if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-            raise _Refused(415, "content type must be application/json")
-
-
-def _answering(handler: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
-    async def answer(request: Request) -> Response:
-        try:
-            return await handler(request)
-        except _Refused as refused:
-            return refused.response
-
-    return answer
+            return self._desk.take(submits)
+        except NoRoom:
+            raise Refused(503, "overloaded", RETRY_AFTER) from None
 
 
 async def _lines(futures: list[asyncio.Future[Outcome]]) -> AsyncIterator[bytes]:
@@ -142,7 +112,3 @@ async def _lines(futures: list[asyncio.Future[Outcome]]) -> AsyncIterator[bytes]
 
     for finished in asyncio.as_completed([numbered(index, future) for index, future in enumerate(futures)]):
         yield msgspec.json.encode(await finished) + b"\n"
-
-
-def _json(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    return Response(msgspec.json.encode(value), status, headers, media_type="application/json")

@@ -16,6 +16,10 @@ class CallRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Its standard input."""
     seed: int = 0
     """Seed of every random choice in the call."""
+    wall_s: float | None = None
+    """Wall-clock limit instead of the service's, up to its ``max_wall_s``."""
+    memory_mib: int | None = None
+    """Memory limit below the service's."""
 
 
 class BatchRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -34,6 +38,36 @@ class BatchResult(msgspec.Struct, kw_only=True):
     """What became of it."""
 
 
+class SessionRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Body of ``POST /v1/sessions``."""
+
+    seed: int = 0
+    """Seed of every random choice in the session."""
+
+
+class SessionOpened(msgspec.Struct, kw_only=True):
+    """Its answer. The header ``X-Sandbox-Session`` says the same, for load balancers."""
+
+    session: str
+    """Unguessable id, part of the session's further addresses."""
+
+
+class CellRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Body of ``POST /v1/sessions/{session}/cells``; the answer is an :class:`Outcome`."""
+
+    code: str
+    """The cell."""
+    sequence: int
+    """Its number, from 0; each is executed at most once."""
+
+
+class Refusal(msgspec.Struct, kw_only=True):
+    """Body of every answer that is no success."""
+
+    error: str
+    """What is wrong; `overloaded` (503) when there is no room and the same request may be sent again later."""
+
+
 class Health(msgspec.Struct, kw_only=True):
     """Answer of ``GET /health``."""
 
@@ -47,3 +81,5 @@ class Health(msgspec.Struct, kw_only=True):
     """Most that may be pending."""
     layers: list[str]
     """Isolation layers in use."""
+    missing: dict[str, str] = {}
+    """Layers that are not, each with the reason."""

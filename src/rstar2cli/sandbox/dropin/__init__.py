@@ -1,0 +1,1 @@
+"""Endpoints of other services' shapes, so that their clients work unchanged."""

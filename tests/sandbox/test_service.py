@@ -3,47 +3,36 @@
 from __future__ import annotations
 
 import json
-import queue
+import re
 import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx
+import jsonschema
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from starlette.requests import Request
 
-from rstar2cli.core import drain
 from rstar2cli.core.errors import EnvironmentMissing, InputMissing
+from rstar2cli.sandbox.app import create_app
 from rstar2cli.sandbox.build import build_sandbox
 from rstar2cli.sandbox.client import HttpSandbox
 from rstar2cli.sandbox.config import SandboxConfig, ServeConfig
+from rstar2cli.sandbox.gate import Gate
 from rstar2cli.sandbox.local import LocalSandbox
 from rstar2cli.sandbox.server import serve
 
 
-@contextmanager
-def serving(**settings: Any) -> Iterator[str]:
-    config = ServeConfig(port=0, sandbox=SandboxConfig(workers=2), **settings)
-    addresses: queue.Queue[str] = queue.Queue()
-    thread = threading.Thread(target=serve, args=(config, lambda address, _: addresses.put(address)))
-    thread.start()
-    try:
-        yield addresses.get(timeout=60)
-    finally:
-        drain.request("test")
-        thread.join(timeout=60)
-        drain.reset()
-    assert not thread.is_alive()
-
-
 @pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    with serving(queue=8, body_mib=1) as where:
+def address(serving: Any) -> Iterator[str]:
+    with serving(queue=8, body_mib=1, read_s=2.0) as where:
         yield where
 
 
@@ -134,7 +123,7 @@ def test_a_full_service_gives_overloaded(address: str) -> None:
         client.close()
 
 
-def test_tokens(tmp_path: Path) -> None:
+def test_tokens(serving: Any, tmp_path: Path) -> None:
     with serving(token="secret") as where:
         assert post(where, "/v1/run", {"code": "1"}).status_code == 401
         assert post(where, "/v1/run", {"code": "1"}, Authorization="Bearer wrong").status_code == 401
@@ -192,3 +181,146 @@ def test_the_command_drains_on_sigterm() -> None:
 def test_the_command_refuses_an_open_address() -> None:
     done = subprocess.run(command("--host", "0.0.0.0"), capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2 and "set a token" in done.stderr
+
+
+def test_a_session_keeps_its_state_and_runs_each_cell_once(address: str) -> None:
+    opened = post(address, "/v1/sessions", {"seed": 5})
+    session = opened.json()["session"]
+    assert opened.status_code == 201 and opened.headers["x-sandbox-session"] == session and len(session) >= 32
+    path = f"/v1/sessions/{session}/cells"
+    assert post(address, path, {"code": "n = 1\nn", "sequence": 0}).json()["stdout"] == "1\n"
+    for _ in range(2):
+        again = post(address, path, {"code": "n += 1\nn", "sequence": 1})
+        assert again.json()["stdout"] == "2\n" and again.headers["x-sandbox-session"] == session
+    assert httpx.delete(f"{address}/v1/sessions/{session}").status_code == 204
+    assert post(address, path, {"code": "n", "sequence": 2}).json()["kind"] == "lost"
+    assert post(address, "/v1/sessions/unknown/cells", {"code": "1", "sequence": 0}).json()["kind"] == "lost"
+
+
+def test_waiting_is_told_apart_from_running(address: str) -> None:
+    calls = [{"code": "import time\ntime.sleep(0.4)"}] * 6
+    lines = [json.loads(line)["outcome"] for line in post(address, "/v1/run/batch", {"calls": calls}).text.splitlines()]
+    assert all(0.35 < line["seconds"] < 3 for line in lines)
+    assert max(line["waited_seconds"] for line in lines) > 0.7 > min(line["waited_seconds"] for line in lines)
+
+
+def test_a_call_may_ask_for_less(address: str) -> None:
+    outcome = post(address, "/v1/run", {"code": "while True: pass", "wall_s": 0.3}).json()
+    assert (outcome["kind"], outcome["limit"]) == ("timeout", "0.3 s")
+
+
+def test_metrics_count_what_happened(serving: Any) -> None:
+    with serving() as where:
+        post(where, "/v1/run", {"code": "1"})
+        post(where, "/v1/run", {"code": "1/0"})
+        post(where, "/v1/run", {})
+        text = httpx.get(where + "/metrics").text
+    for line in (
+        'rstar2_sandbox_calls_total{outcome="ok"} 1.0',
+        'rstar2_sandbox_calls_total{outcome="error"} 1.0',
+        'rstar2_sandbox_refused_total{status="400"} 1.0',
+        "rstar2_sandbox_run_seconds_count 2.0",
+        "rstar2_sandbox_pending 0.0",
+    ):
+        assert line in text.splitlines()
+
+
+def test_the_document_describes_every_route(address: str) -> None:
+    told = httpx.get(address + "/openapi.json").json()
+    app = create_app(NoSandbox(), ServeConfig())
+    routes = {(route.path, method) for route in app.routes for method in route.methods - {"HEAD"}}  # type: ignore[attr-defined]
+    assert routes == {(path, method.upper()) for path, methods in told["paths"].items() for method in methods}
+    schemas = told["components"]["schemas"]
+    used = set(re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(told)))
+    assert used and used <= set(schemas)
+    for name in ("CallRequest", "Outcome", "Submission", "RunCode"):
+        jsonschema.Draft202012Validator.check_schema(schemas[name] | {"components": told["components"]})
+
+
+class NoSandbox:
+    """Enough of a sandbox to build the application."""
+
+    workers = 1
+    layers: ClassVar[list[str]] = []
+    missing: ClassVar[dict[str, str]] = {}
+
+    def stats(self) -> dict[str, int]:
+        return dict.fromkeys(("running", "waiting", "warm_processes", "restarts", "sessions"), 0)
+
+
+@pytest.mark.parametrize(
+    "settings, host, status",
+    [
+        ({"host": "0.0.0.0", "allow": ("10.0.0.0/8",)}, "127.0.0.1", 200),
+        ({"host": "0.0.0.0", "allow": ("10.0.0.0/8",)}, "attacker.example", 403),
+        ({"host": "0.0.0.0", "allow": ("10.0.0.0/8",), "names": ("lb.example",)}, "lb.example", 200),
+        ({}, "localhost", 200),
+        ({}, "10.0.0.1", 403),
+    ],
+)
+def test_whose_names_are_ours(serving: Any, settings: dict[str, Any], host: str, status: int) -> None:
+    with serving(**settings) as where:
+        where = where.replace("0.0.0.0", "127.0.0.1")
+        assert post(where, "/v1/run", {"code": "1"}, Host=host).status_code == status
+
+
+def test_networks_are_checked() -> None:
+    gate = Gate(ServeConfig(host="0.0.0.0", allow=("10.1.0.0/16", "fd00::/8")))
+    known = {peer: gate._known(request_from(peer)) for peer in ("10.1.2.3", "10.2.0.1", "fd00::1", "127.0.0.1", "x")}
+    assert known == {"10.1.2.3": True, "10.2.0.1": False, "fd00::1": True, "127.0.0.1": True, "x": False}
+    assert gate._known(request_from("::ffff:10.1.2.3"))
+    with pytest.raises(ValueError, match="does not appear to be"):
+        ServeConfig(host="0.0.0.0", allow=("ten",))
+
+
+def request_from(peer: str) -> Request:
+    return Request({"type": "http", "client": (peer, 1), "headers": []})
+
+
+def test_half_a_request_is_dropped(address: str) -> None:
+    host, port = address.removeprefix("http://").split(":")
+    for half in (b"POST /v1/run HT", b"POST /v1/run HTTP/1.1\r\nHost: localhost\r\nX: "):
+        with socket.create_connection((host, int(port)), timeout=30) as slow:
+            slow.sendall(half)
+            assert slow.recv(1000) == b""
+    with socket.create_connection((host, int(port)), timeout=30) as slow:
+        slow.sendall(
+            b"POST /v1/run HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"
+        )
+        assert slow.recv(1000).startswith(b"HTTP/1.1 408")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+KEYS = st.sampled_from(
+    ["code", "stdin", "seed", "calls", "sequence", "type", "solution", "submissions", "language", "files"]
+)
+PATHS = st.sampled_from(
+    [
+        "/v1/run",
+        "/v1/run/batch",
+        "/v1/sessions/x/cells",
+        "/run",
+        "/run/batch",
+        "/judge/long-batch",
+        "/run_code",
+        "/metrics",
+    ]
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    path=PATHS,
+    method=st.sampled_from(["POST", "POST", "POST", "PUT", "GET", "DELETE", "OPTIONS"]),
+    body=st.binary(max_size=60) | st.dictionaries(KEYS, JSON, max_size=4).map(lambda value: json.dumps(value).encode()),
+    header=st.text(st.characters(min_codepoint=33, max_codepoint=255), max_size=10),
+)
+def test_no_request_breaks_it(address: str, path: str, method: str, body: bytes, header: str) -> None:
+    headers = {"content-type": "application/json", "x-odd": header.encode("latin-1")}
+    response = httpx.request(method, address + path, content=body, headers=headers, timeout=60)
+    assert response.status_code in (200, 400, 403, 405, 413, 415, 503)
+    assert httpx.get(address + "/health").status_code == 200

@@ -18,6 +18,7 @@ from rstar2cli.sandbox.local import LocalSandbox
 
 _IDLE_CONNECTION_S = 30
 _LARGEST_HEADERS = 16384
+_BACKLOG = 4096
 
 
 def serve(config: ServeConfig, started: Callable[[str, LocalSandbox], None]) -> None:
@@ -91,13 +92,21 @@ class _Server(uvicorn.Server):
 
 
 def _listen(config: ServeConfig) -> socket.socket:
+    listener = None
     try:
         family, _, _, _, address = socket.getaddrinfo(
             config.host, config.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        return socket.create_server(address[:2], family=family, backlog=4096)
+        # the protocol is named: without it asyncio leaves Nagle's algorithm on, and every answer waits 40 ms
+        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(_BACKLOG)
     except OSError as error:
+        if listener is not None:
+            listener.close()
         raise EnvironmentMissing(
             f"can't listen on {config.host}:{config.port}: {error.strerror or error}",
             hint="choose another port (--port 0 takes any free one)",
         ) from error
+    return listener

@@ -8,10 +8,7 @@ from rstar2cli.sandbox.service import SESSION_HEADER
 
 _TEMPLATE = """\
 # Sandboxes of `rstar2 sandbox-serve` as one address: the least busy gets the next call, a dead one
-# gets none, and a session stays where it was opened.
-global
-    maxconn 20000
-
+# gets none, and a session stays where it was opened. Connections: as many as `ulimit -n` allows.
 defaults
     mode http
     timeout connect 5s

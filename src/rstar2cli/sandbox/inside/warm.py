@@ -74,7 +74,7 @@ def _fork(order: dict[str, Any], fds: list[int], own: int, calls: Filter | None,
     try:
         if limits.jail:
             kernel.set_namespace(fds[-1], kernel.NEWPID)
-        pid = os.fork()
+        pid = kernel.fork()
     except OSError as error:
         pid = -1
         answer = {"failed": str(error)}

@@ -52,7 +52,7 @@ class Keeper:
         self._settings, self._walls, self._host_fd = settings, walls, host_fd
         self._loop = Loop()
         self._means = Means(self._loop, walls.isolated, settings.work_dir)
-        site = tree.site_packages() if walls.isolated else f"{settings.work_dir}/site-packages"
+        site = tree.PACKAGES if walls.isolated else f"{settings.work_dir}/site-packages"
         booting = boot(site, sys.executable)
         self._warm = {kind: Warm(kind, booting, self._loop, self._warm_changed) for kind in preload.KINDS}
         self._places = Places(settings, walls)

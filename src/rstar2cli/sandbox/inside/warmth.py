@@ -172,6 +172,7 @@ class Boot:
             kernel.set_host_name(b"sandbox")
             kernel.change_root(self._walls.root)
             kernel.mount_tmpfs("/tmp", "size=64m,nr_inodes=4096,mode=700")
+            kernel.keep_capabilities()
             python = tree.PYTHON
             if tree.has_own_libraries(""):
                 environment["LD_LIBRARY_PATH"] = tree.LIBRARIES

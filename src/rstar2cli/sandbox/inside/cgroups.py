@@ -158,7 +158,7 @@ def _delegate(directory: str) -> None:
         _write(f"{directory}/cgroup.subtree_control", "+memory +pids")
     except OSError as error:
         raise Unavailable(
-            f"{directory} can't be divided ({error.strerror}): name a delegated group without processes (sandbox.cgroup)"
+            f"{directory} can't be divided ({error.strerror}): name a delegated one in sandbox.cgroup"
         ) from error
 
 

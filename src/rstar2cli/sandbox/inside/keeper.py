@@ -74,6 +74,8 @@ class Keeper:
         self._warm[preload.SMALL].start()
         self._loop.run()
         self._places.close()
+        if self._walls.isolated:
+            os.killpg(0, signal.SIGKILL)  # with this process, whatever first process may be left: nothing outlives it
 
     def _read(self) -> None:
         try:

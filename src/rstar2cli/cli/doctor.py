@@ -105,7 +105,21 @@ def _engines() -> list[Row]:
 def _sandbox() -> list[Row]:
     from rstar2cli.sandbox.layers import layers
 
-    return [_row("sandbox", layer.name, "ok" if layer.present else "absent", layer.detail) for layer in layers()]
+    found = layers()
+    rows = [_row("sandbox", layer.name, "ok" if layer.present else "absent", layer.detail) for layer in found]
+    return [*rows, _attacks()] if any(layer.present for layer in found) else rows
+
+
+def _attacks() -> Row:
+    from rstar2cli.sandbox.check import check
+
+    findings = list(check())
+    failed = [finding.attack for finding in findings if finding.result == "failed"]
+    held = sum(finding.result == "held" for finding in findings)
+    if failed:
+        todo = "rstar2 sandbox-serve --check says more; run no code that you don't trust here"
+        return _row("sandbox", "attacks", "broken", f"got through: {', '.join(failed)}", todo)
+    return _row("sandbox", "attacks", "ok", f"{held} tried, all held")
 
 
 def _demo() -> list[Row]:

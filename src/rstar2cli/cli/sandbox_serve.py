@@ -23,12 +23,15 @@ Token = Annotated[
     str | None,
     typer.Option("--token", help="Token that clients must send; better given as RSTAR2_TOKEN, which ps does not show."),
 ]
-_WALLS = ("pid namespace", "network namespace", "read-only files", "user ids")
+Check = Annotated[
+    bool, typer.Option("--check", help="Don't serve: try every attack on a sandbox here, and say what held.")
+]
 
 
 @examples(
     "rstar2 sandbox-serve --port 8642",
     "rstar2 sandbox-serve --set sandbox.workers=8 --set sandbox.wall_s=10",
+    "rstar2 sandbox-serve --check",
     "RSTAR2_TOKEN=$(cat token) rstar2 sandbox-serve --host 0.0.0.0",
     "rstar2 rollout problems -m MODEL -o out --set sandbox.endpoints=http://127.0.0.1:8642",
 )
@@ -36,6 +39,8 @@ def main(
     host: Host = None,
     port: Port = None,
     token: Token = None,
+    check: Check = False,
+    format: options.FormatOption = "auto",
     config_file: options.ConfigFile = None,
     sets: options.Sets = None,
     dry_run: options.DryRun = False,
@@ -46,8 +51,8 @@ def main(
 
     Prints its address on stdout once it has run a first call. Listens on loopback unless a token is
     set. The first Ctrl-C or SIGTERM stops accepting, lets running calls finish, and exits with 0.
-    It limits what code can use, but is no full jail: see the layers that it names, and don't run it
-    on a machine that holds secrets.
+    Refuses to start where it can't isolate code. With --check it prints a row per attack (held, failed,
+    not applicable) and exits with 1 if any got through.
     """
     if keys:
         print(list_keys(ServeConfig))
@@ -55,6 +60,9 @@ def main(
     config = _resolve(config_file, sets, {"host": host, "port": port, "token": token})
     if dry_run:
         print(f"would serve on {config.host}:{config.port}")
+        return
+    if check:
+        _check(config, format)
         return
     from rstar2cli.sandbox.server import serve
 
@@ -77,6 +85,18 @@ def _resolve(config_file: str | None, sets: list[str] | None, flags: dict[str, o
 
 
 def _describe(sandbox: LocalSandbox) -> str:
-    missing = [name for name in _WALLS if name not in sandbox.layers]
     walls = f"{sandbox.workers} workers; isolation: {', '.join(sandbox.layers) or 'limits only'}"
-    return walls + (f"; missing here: {', '.join(missing)}" if missing else "")
+    missing = "; ".join(f"{name} ({why})" for name, why in sandbox.missing.items())
+    return walls + (f"; missing here: {missing}" if missing else "")
+
+
+def _check(config: ServeConfig, format: str) -> None:
+    from rstar2cli.cli.output import emit
+    from rstar2cli.core.errors import CheckFailed
+    from rstar2cli.sandbox.check import check
+
+    findings = list(check(config.sandbox))
+    emit([{"attack": one.attack, "result": one.result, "why": one.why} for one in findings], format)
+    failed = sum(one.result == "failed" for one in findings)
+    if failed:
+        raise CheckFailed(f"{failed} of {len(findings)} attacks got through", hint="see the column why")

@@ -174,6 +174,13 @@ class LocalSandbox:
         return True
 
     def _serve(self) -> None:
+        try:
+            self._serve_until_closed()
+        finally:  # also after a fault of ours: nobody may wait for ever
+            self._closed = True
+            self._give_up()
+
+    def _serve_until_closed(self) -> None:
         while not self._closed:
             self._wait()
             self._obey()
@@ -181,6 +188,8 @@ class LocalSandbox:
             self._sessions.expire()
             for crew in self._crews:
                 crew.look_after()
+
+    def _give_up(self) -> None:
         for crew in self._crews:
             crew.close()
         self._obey()

@@ -56,16 +56,15 @@ class Body:
 
     def start(self, limits: Limits, channels: list[int]) -> None:
         """Have it forked, with these descriptors, which are closed here."""
-        groups = [os.dup(entry) for entry in self.place.group.entries] if self.place.group else []
-        namespace = []
+        lent = list(self.place.group.entries) if self.place.group else []
         if self._means.jail:
             self._first = kernel.FirstProcess()
             self.init = self._first.pid
             self._init_fd = os.pidfd_open(self.init)
             self._means.loop.watch(self._init_fd, self._init_gone)
-            namespace = [os.dup(self._init_fd)]
+            lent.append(self._init_fd)
         self._directory = limits.directory
-        self.warm.fork(limits, [*channels, *groups, *namespace], self._forked)
+        self.warm.fork(limits, channels, lent, self._forked)
 
     def kill(self) -> None:
         """End all of it. Safe to call at any time, also twice."""

@@ -26,6 +26,7 @@ class Group:
         self._version = version
         self._memory = directories[0]
         self._limits = (0, 0)
+        self._kills = 0
         for directory in directories:
             os.makedirs(directory, exist_ok=True)
         self.entries = [os.open(f"{path}/cgroup.procs", os.O_WRONLY | os.O_CLOEXEC) for path in directories]
@@ -46,8 +47,12 @@ class Group:
         _write(f"{self.directories[-1]}/pids.max", str(processes))
         self._limits = (memory_bytes, processes)
 
-    def killed_for_memory(self) -> int:
-        """How many processes the kernel has ended here for want of memory."""
+    def killed_for_memory(self) -> bool:
+        """Whether the kernel has ended a process here for want of memory since this was last asked."""
+        before, self._kills = self._kills, self._count_kills()
+        return self._kills > before
+
+    def _count_kills(self) -> int:
         name = "memory.events" if self._version == 2 else "memory.oom_control"
         try:
             with open(f"{self._memory}/{name}") as file:
@@ -153,7 +158,7 @@ def _delegate(directory: str) -> None:
         _write(f"{directory}/cgroup.subtree_control", "+memory +pids")
     except OSError as error:
         raise Unavailable(
-            f"{directory} can't be divided ({error.strerror}): name a delegated group without processes (sandbox.cgroup)"
+            f"{directory} can't be divided ({error.strerror}): name a delegated one in sandbox.cgroup"
         ) from error
 
 

@@ -40,7 +40,8 @@ class Deadline:
         self._until = self._started + self._allowance.wall_s
         self._count_always = cpu_before is not None or self._body.place.group is None
         self.cpu_before = cpu_before or 0.0
-        self._waited_before = census.waited_s(self._body.pid)
+        # a new process has not waited for anything yet
+        self._waited_before = 0.0 if cpu_before is None else census.waited_s(self._body.pid)
         self._next()
 
     def stop(self) -> None:

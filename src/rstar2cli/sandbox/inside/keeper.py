@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rstar2cli.sandbox.inside import kernel, preload, tree
-from rstar2cli.sandbox.inside.body import Means
+from rstar2cli.sandbox.inside.body import Means, Place, private_directory
 from rstar2cli.sandbox.inside.call import Call
 from rstar2cli.sandbox.inside.deadline import Allowance
 from rstar2cli.sandbox.inside.frames import Incoming, Outgoing, frame
@@ -52,7 +52,7 @@ class Keeper:
         self._settings, self._walls, self._host_fd = settings, walls, host_fd
         self._loop = Loop()
         self._means = Means(self._loop, walls.isolated, settings.work_dir)
-        site = tree.site_packages() if walls.isolated else f"{settings.work_dir}/site-packages"
+        site = tree.PACKAGES if walls.isolated else f"{settings.work_dir}/site-packages"
         booting = boot(site, sys.executable)
         self._warm = {kind: Warm(kind, booting, self._loop, self._warm_changed) for kind in preload.KINDS}
         self._places = Places(settings, walls)
@@ -74,6 +74,8 @@ class Keeper:
         self._warm[preload.SMALL].start()
         self._loop.run()
         self._places.close()
+        if self._walls.isolated:
+            os.killpg(0, signal.SIGKILL)  # with this process, whatever first process may be left: nothing outlives it
 
     def _read(self) -> None:
         try:
@@ -152,7 +154,7 @@ class Keeper:
         output = (self._settings.output_bytes, self._settings.keep_chars)
         session = Session(self._means, self._warm[preload.LARGE], place, output=output, opened=opened, gone=gone)
         self._sessions[name] = session
-        session.open(self._limits(place, self._allowance(message), self._settings.session_total_s))
+        session.open(self._limits(place, self._allowance(message), self._settings.session_total_s, session=True))
 
     def _start_cell(self, message: Message) -> None:
         session = self._sessions.get(message["session"])
@@ -170,7 +172,7 @@ class Keeper:
     def _allowance(self, message: Message) -> Allowance:
         return Allowance(wall_s=message["wall_s"], cpu_s=message["cpu_s"], memory_bytes=message["memory_bytes"])
 
-    def _limits(self, place: Any, allowance: Allowance, cpu_s: float) -> Limits:
+    def _limits(self, place: Place, allowance: Allowance, cpu_s: float, *, session: bool = False) -> Limits:
         settings = self._settings
         processes = settings.processes
         if place.group is not None:
@@ -182,7 +184,8 @@ class Keeper:
             file_bytes=settings.file_bytes,
             processes=self._places.process_limit(),
             files_bytes=settings.file_bytes * _FILES,
-            directory="",
+            directory=private_directory(self._means),
+            session=session,
             groups=len(place.group.entries) if place.group else 0,
             jail=self._walls.isolated,
         )

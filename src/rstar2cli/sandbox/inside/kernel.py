@@ -10,6 +10,7 @@ import struct
 NEWNS, NEWUTS, NEWIPC = 0x00020000, 0x04000000, 0x08000000
 NEWUSER, NEWPID, NEWNET = 0x10000000, 0x20000000, 0x40000000
 _PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_CAPBSET_DROP, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 1, 22, 24, 36, 38
+_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE = 47, 2
 _SECCOMP_MODE_FILTER = 2
 _ADDR_NO_RANDOMIZE = 0x0040000
 _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_BIND, _MS_REC, _MS_PRIVATE = 0x2, 0x4, 0x8, 0x1000, 0x4000, 0x40000
@@ -25,6 +26,7 @@ _CAPABILITY_VERSION_3 = 0x20080522
 _LAST_CAPABILITY = 63
 
 _libc = ctypes.CDLL(None, use_errno=True)
+_libc_with_gil = ctypes.PyDLL(None, use_errno=True)
 _no_capabilities = struct.pack("II", _CAPABILITY_VERSION_3, 0), bytes(24)
 
 
@@ -37,6 +39,18 @@ def _must(result: int, what: str) -> None:
 def unshare(flags: int) -> None:
     """Leave namespaces for new ones."""
     _must(_libc.unshare(flags), "unshare")
+
+
+def fork() -> int:
+    """Fork a process that has one thread, without what Python does about others.
+
+    ``os.fork`` runs the hooks of threading and random in the child, which touch, and so copy, as
+    many pages as a short call does itself. Seeding is ours, and there are no threads to forget.
+    """
+    pid: int = _libc_with_gil.fork()
+    if pid < 0:
+        _must(-1, "fork")
+    return pid
 
 
 def set_namespace(fd: int, flags: int) -> None:
@@ -64,6 +78,18 @@ def empty_bounding_set() -> None:
     for capability in range(_LAST_CAPABILITY + 1):
         if _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
             return  # past the last that this kernel knows, or not allowed to
+
+
+def keep_capabilities() -> None:
+    """Take the capabilities of this process along into the program that it executes next, also if it is not root."""
+    header, sets = struct.pack("II", _CAPABILITY_VERSION_3, 0), (ctypes.c_uint32 * 6)()
+    _must(_libc.capget(header, sets), "capget")
+    sets[2], sets[5] = sets[1], sets[4]  # inheritable as permitted
+    _must(_libc.capset(header, sets), "capset")
+    permitted = sets[1] | sets[4] << 32
+    for capability in range(_LAST_CAPABILITY + 1):
+        if permitted >> capability & 1:
+            _must(_libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, capability, 0, 0), "ambient capability")
 
 
 def drop_capabilities() -> None:

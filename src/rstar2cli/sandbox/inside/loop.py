@@ -70,9 +70,10 @@ class Loop:
     def run(self) -> None:
         """Serve until stopped."""
         while self._running:
-            for fd, _ in self._poll.poll(self._patience()):
-                callback = self._watched.get(fd)
-                if callback is not None:  # an earlier callback of this round may have closed it
+            ready = [(fd, self._watched[fd]) for fd, _ in self._poll.poll(self._patience()) if fd in self._watched]
+            for fd, callback in ready:
+                # an earlier callback of this round may have closed it, and its number may be another's already
+                if self._watched.get(fd) is callback:
                     callback()
             self._run_timers()
 

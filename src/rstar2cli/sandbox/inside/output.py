@@ -22,7 +22,11 @@ class Sink:
         self.total = 0
         self._most, self._more, self._loop = most, more, loop
         self._open = True
-        loop.watch(self._reader, self._ready)
+
+    def watch(self) -> None:
+        """Take what comes from now on. Until then it stays in the pipe, which holds what most calls write."""
+        if self._open:
+            self._loop.watch(self._reader, self._ready)
 
     def drain(self) -> None:
         """Take what is there now."""

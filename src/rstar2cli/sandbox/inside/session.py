@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import time
 from collections.abc import Callable
 from typing import Any
 
 from rstar2cli.sandbox.inside import census
-from rstar2cli.sandbox.inside.body import Body, Means, Place, private_directory
+from rstar2cli.sandbox.inside.body import Body, Means, Place
 from rstar2cli.sandbox.inside.child import BEGUN, REPORT_BYTES
 from rstar2cli.sandbox.inside.deadline import Allowance, Deadline
 from rstar2cli.sandbox.inside.frames import Outgoing, frame
@@ -47,6 +48,8 @@ class Session:
         self.body = Body(means, warm, place, began=lambda: None, ended=self._ended)
         self._streams = Streams(means.loop, *output, lambda: self._stop("output_limit"))
         self._report = Sink(means.loop, 1 << 62, self._reported)
+        for sink in (self._streams.out, self._streams.err, self._report):
+            sink.watch()
         reader, writer = os.pipe()
         self._cells_reader, self._cells_fd = reader, writer
         self._cells = Outgoing(means.loop, writer, lambda: None)  # its end is seen at its pidfd
@@ -54,8 +57,6 @@ class Session:
     def open(self, limits: Limits) -> None:
         """Have it forked."""
         self._idle_cpu_s = limits.cpu_s
-        directory = private_directory(self._means)
-        limits = Limits(**{**vars(limits), "directory": directory, "session": True})
         writers = [self._streams.out.writer, self._streams.err.writer, self._report.writer]
         self.body.start(limits, [os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC), *writers, self._cells_reader])
 
@@ -63,8 +64,7 @@ class Session:
         """Give it a cell; ``done`` gets the raw result. One at a time."""
         self._streams.take()  # what came since the last cell belongs to none
         self._streams.reset()
-        group = self.body.place.group
-        cell = _Cell(message["cell"], done, group.killed_for_memory() if group else 0)
+        cell = _Cell(message["cell"], done)
         cell.deadline = Deadline(self._loop, self.body, allowance, self._stop)
         self._cell = cell
         cell.deadline.start(cpu_before=self._cpu_charged)
@@ -131,7 +131,7 @@ class Session:
                 "seconds": cell.seconds or cell.deadline.seconds,
                 "waited_s": cell.waited,
                 "cpu_seconds": max(0.0, self._cpu_charged - cell.deadline.cpu_before),
-                "out_of_memory": group is not None and group.killed_for_memory() > cell.oom_before,
+                "out_of_memory": group is not None and status == signal.SIGKILL and group.killed_for_memory(),
                 "sealed": self._means.jail,
                 "begun": True,
                 "ended": ended,
@@ -170,8 +170,8 @@ class Session:
 
 
 class _Cell:
-    def __init__(self, number: int, done: Callable[[Result], None], oom_before: int) -> None:
-        self.number, self.done, self.oom_before = number, done, oom_before
+    def __init__(self, number: int, done: Callable[[Result], None]) -> None:
+        self.number, self.done = number, done
         self.cause: str | None = None
         self.seconds = self.waited = 0.0
         self.deadline: Deadline

@@ -12,6 +12,7 @@ import sys
 from rstar2cli.sandbox.inside import kernel
 
 PYTHON = "/usr/bin/python3"
+PACKAGES = "/usr/packages"
 LIBRARIES = "/usr/lib/sandbox"
 """Where shared libraries lie that the host keeps outside of the system's directories."""
 _DEVICES = ("null", "zero", "full", "random", "urandom")
@@ -24,17 +25,16 @@ _NEED_LIBRARIES = ("zlib", "_bz2", "_lzma", "_ctypes", "_hashlib", "_sqlite3", "
 def build(packages: list[tuple[str, str]]) -> str:
     """Build the tree in a mount namespace that the caller has entered; the place where it stands.
 
-    ``packages``: names in site-packages with their places on the host.
+    ``packages``: their names with their places on the host.
     """
     stdlib = os.path.dirname(os.__file__)
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     home = f"/usr/{sys.platlibdir}/{version}"
-    site = f"{home}/site-packages"
     wanted = [*_libraries(stdlib), (stdlib, home), (os.path.realpath(sys.executable), PYTHON)]
     wanted += [(f"/dev/{name}", f"/dev/{name}") for name in _DEVICES]
     # opened before /tmp is covered: any of them may lie there
     open_ones = [(_path(source), target) for source, target in wanted]
-    open_packages = [(_path(source), f"{site}/{name}") for name, source in packages]
+    open_packages = [(_path(source), f"{PACKAGES}/{name}") for name, source in packages]
     root = "/tmp"
     kernel.mount_tmpfs(root, "size=4m,nr_inodes=1024,mode=755")
     for name in ("tmp", "dev"):
@@ -47,24 +47,17 @@ def build(packages: list[tuple[str, str]]) -> str:
         _show(fd, root + target, devices=target.startswith("/dev/"))
     for name in ("site-packages", "dist-packages", "test"):
         if os.path.isdir(f"{root}{home}/{name}"):
-            kernel.mount_tmpfs(f"{root}{home}/{name}", "size=64k,nr_inodes=512,mode=755")
-    if not os.path.isdir(root + site):
-        raise FileNotFoundError(f"{stdlib}/site-packages: no such directory")
+            kernel.mount_tmpfs(f"{root}{home}/{name}", "size=4k,nr_inodes=1,mode=755")
+    _directory(root + PACKAGES)
     for fd, target in open_packages:
         _show(fd, root + target, devices=False)
-    for place in (f"{root}{site}", root):
-        kernel.freeze_mount(place, devices=place == root)
+    kernel.freeze_mount(root, devices=True)
     return root
 
 
 def has_own_libraries(root: str) -> bool:
     """Whether the dynamic linker must be told of :data:`LIBRARIES`."""
     return os.path.isdir(root + LIBRARIES)
-
-
-def site_packages() -> str:
-    """Where the packages lie in the tree."""
-    return f"/usr/{sys.platlibdir}/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
 
 
 def _path(source: str) -> int:

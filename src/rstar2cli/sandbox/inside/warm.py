@@ -45,14 +45,13 @@ def main(control_fd: int, kind: str, *, jail: bool, memfd: bool, site: str) -> N
 def _like_a_fresh_interpreter() -> None:
     builtins.exit = Quitter("exit", "Ctrl-D")  # absent without site
     builtins.quit = Quitter("quit", "Ctrl-D")
-    sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__module__ != "__main__"]
+    sys.meta_path[:] = [finder for finder in sys.meta_path if finder.__module__ != "__main__"]
     child.prepare()
     gc.collect()
     gc.freeze()  # a collection in a fork would touch, and so copy, every page
 
 
 def _serve(control: socket.socket, calls: Filter | None) -> None:
-    own = os.pidfd_open(os.getpid())
     ours = [name for name in sys.modules if name.partition(".")[0] == "rstar2cli"]
     while True:
         message, fds, _, _ = socket.recv_fds(control, ORDER_BYTES, _MOST_DESCRIPTORS)
@@ -62,27 +61,25 @@ def _serve(control: socket.socket, calls: Filter | None) -> None:
         if "end" in order:
             answer = _end(order["end"], everything=calls is None, alive=order.get("alive", []))
         else:
-            answer = _fork(order, fds, own, calls, ours)
+            answer = _fork(order, fds, calls, ours)
         for fd in fds:
             os.close(fd)
         control.send(json.dumps(answer).encode())
 
 
-def _fork(order: dict[str, Any], fds: list[int], own: int, calls: Filter | None, ours: list[str]) -> dict[str, Any]:
+def _fork(order: dict[str, Any], fds: list[int], calls: Filter | None, ours: list[str]) -> dict[str, Any]:
     """Fork a process into the PID namespace that the last descriptor names."""
     limits = Limits(**order)
     try:
         if limits.jail:
+            # for children only, and until the next call's: there is no need, and without root no right, to go back
             kernel.set_namespace(fds[-1], kernel.NEWPID)
-        pid = os.fork()
+        pid = kernel.fork()
     except OSError as error:
-        pid = -1
-        answer = {"failed": str(error)}
+        return {"failed": str(error)}
     if pid == 0:
         child.become(fds[: child.CHANNELS + limits.groups], limits, calls, ours)
-    if limits.jail:
-        kernel.set_namespace(own, kernel.NEWPID)
-    return {"pid": pid} if pid > 0 else answer
+    return {"pid": pid}
 
 
 def _end(pid: int, *, everything: bool, alive: list[int]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import gc
 import json
 import os
@@ -28,8 +27,8 @@ _ENVIRONMENT = {
 """All that a call finds in its environment, HOME and TMPDIR aside. Threads and hashes are fixed so results repeat."""
 _ANSWER_BYTES = 65536
 Answer = Callable[[dict[str, Any]], None]
-Order = tuple[Callable[[], dict[str, Any]], list[int], Answer]
-"""What to ask (made when it is sent: it tells of the warm process), descriptors to send, who is told the answer."""
+Order = tuple[Callable[[], dict[str, Any]], list[int], list[int], Answer]
+"""What to ask (made when it is sent: it tells of the warm process), descriptors to give and to lend, who is told."""
 GONE = {"failed": "the warm process ended"}
 
 
@@ -50,9 +49,12 @@ class Warm:
         self._waiting: deque[Order] = deque()
         self._asked: deque[Answer] = deque()
 
-    def fork(self, limits: Limits, fds: list[int], answer: Answer) -> None:
-        """Fork a process with these descriptors, which are closed here; the answer has its ``pid``, or ``failed``."""
-        self._order(lambda: dataclasses.asdict(dataclasses.replace(limits, warm_bytes=self.space)), fds, answer)
+    def fork(self, limits: Limits, fds: list[int], lent: list[int], answer: Answer) -> None:
+        """Fork a process with these descriptors; the answer has its ``pid``, or ``failed``.
+
+        ``fds`` are closed here once they are sent; those ``lent`` follow them and stay open.
+        """
+        self._order(lambda: {**vars(limits), "warm_bytes": self.space}, fds, lent, answer)
 
     def end(self, pid: int, parent: int, answer: Answer) -> None:
         """Reap a process that has ended, a child of ``parent``; the answer has its ``status``, or ``failed``."""
@@ -60,7 +62,7 @@ class Warm:
         if parent != self.pid or self._control is None:
             answer(GONE)
             return
-        self._order(lambda: {"end": pid, "alive": sorted(self.alive)}, [], answer)
+        self._order(lambda: {"end": pid, "alive": sorted(self.alive)}, [], [], answer)
 
     def start(self) -> None:
         """Begin to load, if it has not."""
@@ -78,19 +80,19 @@ class Warm:
         if self._control is not None:
             os.kill(self.pid, signal.SIGKILL)
 
-    def _order(self, order: Callable[[], dict[str, Any]], fds: list[int], answer: Answer) -> None:
+    def _order(self, order: Callable[[], dict[str, Any]], fds: list[int], lent: list[int], answer: Answer) -> None:
         self.start()
-        self._waiting.append((order, fds, answer))
+        self._waiting.append((order, fds, lent, answer))
         if self.ready:
             self._send()
 
     def _send(self) -> None:
         assert self._control is not None
         while self._waiting and self._control is not None:
-            order, fds, answer = self._waiting.popleft()
+            order, fds, lent, answer = self._waiting.popleft()
             self._asked.append(answer)
             try:
-                socket.send_fds(self._control, [json.dumps(order()).encode()], fds)
+                socket.send_fds(self._control, [json.dumps(order()).encode()], fds + lent)
             except OSError:  # it has died: the end of its socket tells, and answers for it
                 return
             finally:
@@ -129,7 +131,7 @@ class Warm:
         self._changed()
         for answer in asked:
             answer(GONE)
-        for _, fds, answer in waiting:
+        for _, fds, _, answer in waiting:
             for fd in fds:
                 os.close(fd)
             answer({"failed": f"the warm process ({self.kind}) does not start"})
@@ -170,6 +172,7 @@ class Boot:
             kernel.set_host_name(b"sandbox")
             kernel.change_root(self._walls.root)
             kernel.mount_tmpfs("/tmp", "size=64m,nr_inodes=4096,mode=700")
+            kernel.keep_capabilities()
             python = tree.PYTHON
             if tree.has_own_libraries(""):
                 environment["LD_LIBRARY_PATH"] = tree.LIBRARIES

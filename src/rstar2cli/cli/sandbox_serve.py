@@ -69,10 +69,11 @@ def main(
 ) -> None:
     """Serve the code sandbox over HTTP: calls, batches, sessions; also as a code judge or SandboxFusion.
 
-    Prints its address on stdout once it has run a first call; GET /openapi.json there tells the rest. Listens
-    on loopback unless a token is set or networks are allowed. The first Ctrl-C or SIGTERM stops accepting, lets running calls finish, and exits with 0.
-    Refuses to start where it can't isolate code. With --check it prints a row per attack (held, failed,
-    not applicable) and exits with 1 if any got through.
+    Prints its address on stdout once it has run a first call; GET /openapi.json there tells the rest.
+    Listens on loopback unless a token is set or networks are allowed. The first Ctrl-C or SIGTERM stops
+    accepting, lets running calls finish, and exits with 0. Refuses to start where it can't isolate code.
+
+    With --check it prints a row per attack (held, failed, not applicable) and exits with 1 if any got through.
     """
     if keys:
         print(list_keys(ServeConfig))

@@ -101,7 +101,7 @@ def test_a_removed_control_group_is_made_again() -> None:
 
 
 def test_nothing_is_left_behind() -> None:
-    fds, before = set(os.listdir("/proc/self/fd")), groups()
+    fds = set(os.listdir("/proc/self/fd"))
     mounts = Path("/proc/self/mounts").read_text()
     files = set(os.listdir("/tmp"))
     box = LocalSandbox(SandboxConfig(workers=2, wall_s=30, cpu_s=30))
@@ -125,7 +125,7 @@ def test_nothing_is_left_behind() -> None:
     finally:
         box.close()
     assert set(os.listdir("/proc/self/fd")) == fds
-    assert groups() == before
+    assert [group for group in groups() if group.endswith(f"-{keeper}")] == []
     assert Path("/proc/self/mounts").read_text() == mounts
     assert {name for name in set(os.listdir("/tmp")) - files if "rstar2-sandbox" in name} == set()
     assert not Path(f"/proc/{keeper}").exists()

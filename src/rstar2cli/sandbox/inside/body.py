@@ -92,7 +92,6 @@ class Body:
             return
         self.started = time.monotonic()
         self.pid, self._parent = int(str(answer["pid"])), self.warm.pid
-        self.warm.alive.add(self.pid)
         self._fd = os.pidfd_open(self.pid)
         self._means.loop.watch(self._fd, self._first_gone)
         if self._killed:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 
 from rstar2cli.sandbox.inside import kernel
 
@@ -53,6 +54,18 @@ def build(packages: list[tuple[str, str]]) -> str:
         _show(fd, root + target, devices=False)
     kernel.freeze_mount(root, devices=True)
     return root
+
+
+def keep_only(paths: Sequence[str]) -> None:
+    """In a mount namespace of this process's own keep these, read-only and where they are, and nothing else."""
+    kernel.own_mounts()
+    opened = [(_path(path), path) for path in paths]
+    root = "/tmp"
+    kernel.mount_tmpfs(root, "size=1m,nr_inodes=512,mode=755")
+    for fd, path in opened:
+        _show(fd, root + path, devices=False)
+    kernel.freeze_mount(root)
+    kernel.change_root(root)
 
 
 def has_own_libraries(root: str) -> bool:

@@ -53,15 +53,18 @@ def _like_a_fresh_interpreter() -> None:
 
 def _serve(control: socket.socket, calls: Filter | None) -> None:
     ours = [name for name in sys.modules if name.partition(".")[0] == "rstar2cli"]
+    alive: set[int] = set()
     while True:
         message, fds, _, _ = socket.recv_fds(control, ORDER_BYTES, _MOST_DESCRIPTORS)
         if not message:
             return
         order = json.loads(message)
         if "end" in order:
-            answer = _end(order["end"], everything=calls is None, alive=order.get("alive", []))
+            alive.discard(order["end"])
+            answer = _end(order["end"], None if calls else alive)
         else:
             answer = _fork(order, fds, calls, ours)
+            alive.add(answer.get("pid", 0))
         for fd in fds:
             os.close(fd)
         control.send(json.dumps(answer).encode())
@@ -82,15 +85,15 @@ def _fork(order: dict[str, Any], fds: list[int], calls: Filter | None, ours: lis
     return {"pid": pid}
 
 
-def _end(pid: int, *, everything: bool, alive: list[int]) -> dict[str, Any]:
-    """How a process ended. Without a namespace what it started is killed here, with all other orphans."""
+def _end(pid: int, alive: set[int] | None) -> dict[str, Any]:
+    """How a process ended. Without a namespace all orphans, which are children not ``alive``, are killed here."""
     try:
         _, status, usage = os.wait4(pid, 0)
     except ChildProcessError:
         return {"failed": "no such child"}
     cpu = usage.ru_utime + usage.ru_stime
-    if everything:
-        cpu += _kill_orphans({pid, *alive})
+    if alive is not None:
+        cpu += _kill_orphans(alive)
     return {"status": status, "cpu_seconds": cpu}
 
 

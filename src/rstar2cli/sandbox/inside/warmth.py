@@ -42,8 +42,6 @@ class Warm:
         self.ready = False
         self.failures: list[str] = []
         self.space = self.resident = 0
-        self.alive: set[int] = set()
-        """Processes forked and not reaped."""
         self._boot, self._loop, self._changed = boot, loop, changed
         self._control: socket.socket | None = None
         self._waiting: deque[Order] = deque()
@@ -58,11 +56,10 @@ class Warm:
 
     def end(self, pid: int, parent: int, answer: Answer) -> None:
         """Reap a process that has ended, a child of ``parent``; the answer has its ``status``, or ``failed``."""
-        self.alive.discard(pid)
         if parent != self.pid or self._control is None:
             answer(GONE)
             return
-        self._order(lambda: {"end": pid, "alive": sorted(self.alive)}, [], [], answer)
+        self._order(lambda: {"end": pid}, [], [], answer)
 
     def start(self) -> None:
         """Begin to load, if it has not."""
@@ -122,7 +119,6 @@ class Warm:
         assert self._control is not None
         self._loop.close(self._control.detach())
         self._control = None
-        self.alive.clear()
         was_ready, self.ready = self.ready, False
         asked, self._asked = self._asked, deque()
         waiting: deque[Order] = deque()

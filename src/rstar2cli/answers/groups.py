@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rstar2cli.answers.formulas import variables
 from rstar2cli.answers.values import Formula, Group, Matrix, Named, Value
 
 if TYPE_CHECKING:
@@ -69,7 +70,8 @@ def same_one_of_group(check: Checker, gold: Value, answer: Value) -> bool:
     group, other = (gold, answer) if isinstance(gold, Group) else (answer, gold)
     assert isinstance(group, Group)
     items = distinct(group.items) if group.opening in ("", "{") else group.items
-    if len(items) != 1 or group.opening == "(":
+    fractional = group.opening == "{" and len(items) == 1 and bool(variables(items[0].source))  # {x}: no set
+    if len(items) != 1 or group.opening == "(" or fractional:
         if any(isinstance(value, Formula) and _builds(value.source) for value in (gold, answer)):
             return check.algebra.equal(gold.source, answer.source)
         return False

@@ -105,7 +105,7 @@ def clean(text: str) -> str:
 
 def key(cleaned: str) -> str:
     """A cleaned text without spaces: equal keys are the same answer, whatever it means."""
-    return re.sub(r"\s+(?![A-Za-z])|(?<![A-Za-z])\s+", "", cleaned).replace("\\cdot", "*").replace("\\times", "*")
+    return re.sub(r"\s+(?![A-Za-z])|(?<![A-Za-z])\s+", "", cleaned)
 
 
 def is_enclosed(text: str, opening: str, closing: str) -> bool:

@@ -30,6 +30,15 @@ def test_the_verdict(grader: Grader, row: dict[str, str | bool]) -> None:
         (r"\sqrt{2}", r"\begin{pmatrix}1&2\end{pmatrix}^2", "unparseable"),
         (r"\sqrt{2}", r"\sqrt{", "unparseable"),
         (r"\sqrt{2}", r"x^{200000}", "over_cap"),
+        (r"p\lor q", r"p\land q", "gold_unparseable"),
+        (r"\vec{u}\times\vec{v}", r"\vec{u}\cdot\vec{v}", "gold_unparseable"),
+        (r"\nabla\times F", r"\nabla\cdot F", "gold_unparseable"),
+        (r"A^{-1}B", r"BA^{-1}", "gold_unparseable"),
+        (
+            r"The eigenvalues are: $\{1\} \leftrightarrow 2$",
+            r"The eigenvalues are: $\{1\} \leftrightarrow 3$",
+            "gold_unparseable",
+        ),
     ],
 )
 def test_nonsense_is_laid_at_the_right_door(grader: Grader, gold: str, answer: str, reason: str) -> None:

@@ -13,7 +13,7 @@ from rstar2cli.records import AnswerKind
 MAX_CHARS = 1024
 _LETTER = re.compile(r"(?:\\text\{)?(?:(?:[Oo]ption|[Cc]hoice) )?[\s({\[]*([A-Za-z])[\s)}\].:]*\}?")
 _LABELLED = re.compile(
-    r"(?:\\text\{)?\s*(?:option |choice |answer )?\(?([A-Ja-j])(?:\)|[.:](?=\s|$))\s*\}?[\s~]*(.*)",
+    r"(?:\\text\{)?\s*(?:option |choice |answer )?\(?([A-Ja-j])(?:\)|[.:](?=[\s}]|$))\s*\}?[\s~]*(.*)",
     re.DOTALL | re.IGNORECASE,
 )
 _MANY_CAPITALS = re.compile(r"\(?[A-J]\)?(?:\s*(?:,|;|and|&)\s*\(?[A-J]\)?)+")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from rstar2cli.answers import scan
-from rstar2cli.answers.numbers import decimal_comma, is_decimal_comma, read_number
+from rstar2cli.answers.formulas import variables
+from rstar2cli.answers.numbers import decimal_comma, is_decimal_comma, latex, read_number
 from rstar2cli.answers.spelling import clean, is_enclosed
-from rstar2cli.answers.units import split_unit
+from rstar2cli.answers.units import compound, split_unit
 from rstar2cli.answers.values import (
     Clock,
     Empty,
@@ -21,6 +22,7 @@ from rstar2cli.answers.values import (
     Reals,
     Relation,
     SetBuilt,
+    Twice,
     Value,
     Words,
 )
@@ -50,6 +52,8 @@ _NAMES = re.compile(
     rf"|\\(?:angle|triangle) ?(?:[A-Z](?:_\{{[^{{}}]*\}})? ?)+|\\overline ?\{{[A-Z]+\}}"
     rf"|[a-zA-Z]\^\{{-1\}} ?\( ?[a-z] ?\)"
     rf"|\| ?{_NAME} ?\|"
+    r"|[f-hF-HNSTVp]'* ?\([^()]*\d[^()]*\)|[PE] ?\((?:[^()]|\([^()]*\))*\)"  # f(2), P(X > 2)
+    r"|m ?\\angle ?[A-Z]+|\\(?:sin|cos|tan|cot|sec|csc)(?:\^\{2\})? ?(?:\\?[A-Za-z]+|\( ?\\?[A-Za-z]+ ?\))"
 )
 _NOT_NAMES = frozenset({"\\sin", "\\cos", "\\tan", "\\log", "\\ln", "\\pi", "\\infty", "e", "i", "\\pm", "\\sqrt"})
 _MATRIX = re.compile(r"\\begin ?\{([pbB]?matrix|smallmatrix|array)\}(?:\{[lcr|]*\})?(.*?)\\end ?\{\1\}", re.DOTALL)
@@ -62,6 +66,20 @@ _SHORT_LIST = re.compile(r"\(?\w{1,3}\)?(?: (?:and|or) \(?\w{1,3}\)?)+")
 _HOUR = re.compile(r"(\d{1,2}) ?(?:\\text\{)? ?([AaPp])\.? ?[Mm]\.?\}?")
 _TWICE = re.compile(r"([^:]+):\s*((?:[(\[]|\\\{|\\emptyset|\\mathbb).*)", re.DOTALL)
 """An inequality, a colon, the same as an interval."""
+_ORDER = re.compile(r"[<>]|\\(?:le|ge|neq)(?![A-Za-z])")
+_TURNED = re.compile(r"([\[\]])([^\[\]()]*)([\[\]])")
+_SAYS = re.compile(r"\d|[<>=]|\\(?:le|ge|neq|in)(?![A-Za-z])")
+_LETTER = re.compile(r"[A-Za-z](?:_\{[A-Za-z0-9]+\})?")
+_POINT = re.compile(r"([A-Z]'?(?:_\{\d\})?) ?(\(.*\d.*\))")
+_GROUPED = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:,\d{3})+(?!\d|,\d)")
+_IN_FORMULA = re.compile(r"\\[A-Za-z]|[A-Za-z/+*^=]|(?<=[^\s({\[])-")
+_TELLING = re.compile(
+    r"(?:\\text\{ ?)?(?:(?:so|thus|hence|therefore),? )?"
+    r"(?:exactly|(?:there|it|this|that|which|(?:the|a|an|its|their|our) (?:(?!not|or|if)[a-z]+ ){1,4}?)"
+    r"(?: ?(?:is|are|equals|will be|must be))|(?:a )?total(?: of)?|we (?:get|have|find|need))(?: exactly| equal to)?:?"
+    r"(?: ?\} ?| )(?=[\d\\$({+.-])(?!\\text)",
+    re.IGNORECASE,
+)
 _NUMBER_SET = re.compile(r"\\mathbb ?\{[A-QS-Z]\}(?:[\^_]\{[^{}]*\})*")
 _SPOKEN = re.compile(r"[A-Za-z][A-Za-z'\". ,!?&-]*")
 _BUILDER = re.compile(r"\\\{ ?(?P<var>[A-Za-z])(?: ?\\in ?\\mathbb\{R\})? ?(?:\||:) ?(?P<rule>.*)\\\}", re.DOTALL)
@@ -89,22 +107,27 @@ def _read(text: str, depth: int) -> Value | None:
     if _REALS.fullmatch(text):
         return Reals(text)
     if not scan.balanced(text):
-        return Formula(text)
+        turned = _TURNED.sub(_brackets, text)
+        return Formula(text) if turned == text or not scan.balanced(turned) else _read(turned, depth + 1)
+    if "," in text:
+        text = _ungrouped(text)
     said_twice = _TWICE.fullmatch(text)
-    if said_twice and (
-        any(sign in text for sign in ("<", ">", "\\le", "\\ge")) or _EMPTY.fullmatch(said_twice[1].strip())
-    ):
-        return _read(said_twice[1], depth + 1)
+    if said_twice and (_ORDER.search(said_twice[1]) or _EMPTY.fullmatch(said_twice[1].strip())):
+        first, second = (_read(part, depth + 1) for part in said_twice.groups())
+        return None if first is None or second is None else Twice(text, first, second)
     words = _words(text)
     if words is not None:
         return words
     return (
         _clock(text)
+        or _told(text, depth)
         or _named_number(text)
+        or _compound(text)
         or _measured(text)
         or _listed(text, depth)
         or _set_built(text, depth)
         or _related(text, depth)
+        or _point(text, depth)
         or _ratio(text, depth)
         or _enclosed(text, depth)
         or _matrix(text, depth)
@@ -123,6 +146,8 @@ def _words(text: str) -> Value | None:
         unit = split_unit(inner)
         if unit is not None and read_number(unit[0]) is not None:
             return _with_unit(inner, MAX_DEPTH - 1)
+        if "=" in inner:
+            return _read(inner, MAX_DEPTH - 3)
         if "," in inner or ";" in inner or _SHORT_LIST.fullmatch(inner):
             return _listed(inner, MAX_DEPTH - 2) or Words(text, plain_words(inner))
         return Words(text, plain_words(inner))
@@ -154,6 +179,8 @@ def _parts(text: str) -> list[tuple[str, str]]:
     if "\\begin" in text:
         marks.remove("&")
     parts = scan.split(text, marks)
+    if any(mark in ("\\or", "\\and") for mark, _ in parts) and any(_SAYS.search(part) is None for _, part in parts):
+        return [("", text)]  # p or q, of logic: no list of answers
     if any(mark == ";" for mark, _ in parts):
         parts = scan.split(text, [";"])
     elif len(parts) == 1:
@@ -173,12 +200,25 @@ def _listed(text: str, depth: int) -> Value | None:
     parts = _parts(text)
     if len(parts) < 2 or len(parts) > MAX_ITEMS:
         return None
-    items = [_read(part, depth + 1) for _, part in parts]
-    if any(item is None for item in items):
-        return None
+    items: list[Value] = []
+    for _, part in parts:
+        item = _read(part, depth + 1)
+        if item is None:
+            return None
+        items.extend(_each(item, part))
+    unequal = items[0]
+    if isinstance(unequal, Relation) and unequal.signs == ("!=",) and all(isinstance(i, Number) for i in items[1:]):
+        # x is neither 1 nor 2
+        sides = [unequal.sides, *((unequal.sides[0], item.source) for item in items[1:])]
+        return Group(text, "", "", tuple(Relation(text, pair, ("!=",)) for pair in sides), "and")
     words = {mark.replace("\\text{", "").strip(" }\\") for mark, _ in parts}
     joiner = "or" if "or" in words else "and" if "and" in words else ","
-    return Group(text, "", "", tuple(item for item in items if item is not None), joiner)
+    return Group(text, "", "", tuple(items), joiner)
+
+
+def _each(item: Value, text: str) -> tuple[Value, ...]:
+    """The two values of a plus-minus within a list; any other item."""
+    return item.items if isinstance(item, Group) and item.opening == "" and "\\pm" in text else (item,)
 
 
 def _enclosed(text: str, depth: int) -> Value | None:
@@ -221,7 +261,7 @@ def _group(text: str, opening: str, inner: str, closing: str, depth: int) -> Val
         item = _read(part, depth + 1)
         if item is None:
             return None
-        items.extend(item.items if isinstance(item, Group) and item.opening == "" and "\\pm" in part else [item])
+        items.extend(_each(item, part))
     mark = {"\\{": "{", "\\langle": "<"}.get(opening, opening)
     return Group(text, mark, {"\\}": "}", "\\rangle": ">"}.get(closing, closing), tuple(items))
 
@@ -243,10 +283,7 @@ def _closes_last(text: str) -> bool:
 def _related(text: str, depth: int) -> Value | None:
     about = scan.split(text, ["\\approx"])
     if len(about) == 2 and about[0][1]:
-        # an exact value and its decimals say the exact one
-        name = _is_name(about[0][1])
-        value = _read(about[name][1], depth + 1)
-        return value if value is None or not name else Named(text, _name_key(about[0][1]), value)
+        return _about(text, about[0][1], about[1][1], depth)
     inside = scan.split(text, ["\\in", "\\notin"])
     if len(inside) == 2 and inside[1][0] == "\\in" and _is_name(inside[0][1]):
         value = _read(inside[1][1], depth + 1)
@@ -263,8 +300,10 @@ def _related(text: str, depth: int) -> Value | None:
         if value is None:
             return None
         return Named(text, _name_key(sides[0]), value) if len(sides) == 2 or _consistent(sides[1:], depth) else None
-    if set(signs) == {"="} and _consistent(sides, depth):
+    if set(signs) == {"="} and (_consistent(sides, depth) or _calculation(sides)):
         return _read(sides[-1], depth + 1)
+    if signs == ("=",) and _LETTER.fullmatch(sides[1]) and read_number(sides[0]) is not None:
+        return Named(text, sides[1], _read(sides[0], depth + 1) or Formula(sides[0]))
     return Relation(text, sides, signs)
 
 
@@ -272,6 +311,35 @@ def _consistent(sides: tuple[str, ...], depth: int) -> bool:
     """Whether a chain of numbers is true: 3+2=5."""
     numbers = [_read(side, depth + 1) for side in sides]
     return all(isinstance(n, Number) and n == numbers[0] for n in numbers)
+
+
+def _calculation(sides: tuple[str, ...]) -> bool:
+    """Whether it is worked out what no variable is in: \\sqrt{25} = 5. Numbers alone must agree."""
+    return not any(variables(side) for side in sides) and read_number(sides[0]) is None
+
+
+def _about(text: str, exact: str, decimals: str, depth: int) -> Value | None:
+    """An exact value and its decimals say the exact one; a name and decimals say the decimals."""
+    value = _read(exact, depth + 1)
+    if value is None or isinstance(value, Named):
+        return value
+    if _is_name(exact) or variables(exact):
+        right = _read(decimals, depth + 1)
+        return None if right is None else Named(text, _name_key(exact), right)
+    number, unit = split_unit(decimals) or (decimals, "")
+    near = read_number(number)
+    if isinstance(value, Number) and (near is None or abs(near.value - value.value) > abs(value.value) / 100):
+        return Formula(text)  # 5 is about 6
+    return Quantity(text, value, unit) if unit and isinstance(value, Number | Formula) else value
+
+
+def _point(text: str, depth: int) -> Value | None:
+    """``A(1, 2)``."""
+    match = _POINT.fullmatch(text)
+    if match is None or not _closes_last(match[2]):
+        return None
+    value = _read(match[2], depth + 1)
+    return Named(text, match[1], value) if isinstance(value, Group) and len(value.items) > 1 else None
 
 
 def _is_name(text: str) -> bool:
@@ -348,11 +416,39 @@ def _matrix(text: str, depth: int) -> Value | None:
 
 
 def _plus_minus(text: str, depth: int) -> Value | None:
+    if "\\pm" not in text and text.count("\\mp") == 1:
+        text = text.replace("\\mp", "\\pm")
     if text.count("\\pm") != 1:
         return None
     upper = _read(text.replace("\\pm", "+").replace("\\mp", "-").lstrip("+ "), depth + 1)
     lower = _read(text.replace("\\pm", "-").replace("\\mp", "+"), depth + 1)
     return None if upper is None or lower is None else Group(text, "", "", (upper, lower))
+
+
+def _told(text: str, depth: int) -> Value | None:
+    """``There are 5 solutions``: what follows words that say nothing but that it is the answer."""
+    match = _TELLING.match(text)
+    return None if match is None else _read(text[match.end() :], depth + 1)
+
+
+def _compound(text: str) -> Value | None:
+    found = compound(text) if text[0].isdigit() else None
+    return None if found is None else Quantity(text, Number(latex(found[0]), found[0]), found[1])
+
+
+def _ungrouped(text: str) -> str:
+    """Without the thousands marks of numbers that stand in a formula or beside the items of a spaced list."""
+    if re.search(r"[,;] |;", text):
+        return _GROUPED.sub(lambda match: match[0].replace(",", ""), text)
+    rest = _GROUPED.sub("", text)
+    if rest == text or "," in rest or not _IN_FORMULA.search(rest) or re.search(r"\( ?\)", rest):
+        return text
+    return _GROUPED.sub(lambda match: match[0].replace(",", ""), text)
+
+
+def _brackets(match: re.Match[str]) -> str:
+    """``]2, 5[`` as ``(2, 5)``."""
+    return f"{'[' if match[1] == '[' else '('}{match[2]}{']' if match[3] == ']' else ')'}"
 
 
 def _named_number(text: str) -> Value | None:

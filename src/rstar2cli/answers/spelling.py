@@ -13,7 +13,7 @@ _THOUSANDS_MARK = re.compile(r"(?<=\d)(?:\{,\}|,\s*\\!|,\\,|\\,|\\!|\\;|\\:|\\ |
 _SPACES = re.compile(r"(?<!\\)\\[,;:> ]|\\(?:quad|qquad|thinspace|enspace)(?![A-Za-z])|~|\s+")
 _DROPPED = re.compile(
     r"(?<!\\)\\!|\\(?:left|right|bigl|bigr|Bigl|Bigr|biggl|biggr|big|Big|bigg|Bigg|middle"
-    r"|displaystyle|textstyle|scriptstyle|limits|nolimits|rm|bf|it|boldsymbol|mathstrut|hfill|strut|large|Large|small|normalsize|underline)(?![A-Za-z])\.?"
+    r"|displaystyle|textstyle|scriptstyle|limits|nolimits|rm|bf|it|boldsymbol|mathstrut|hfill|strut|large|Large|small|normalsize|underline|checkmark)(?![A-Za-z])\.?"
 )
 _TEXT = re.compile(
     r"\\(?:text|textbf|textit|textrm|textsf|texttt|mbox|hbox|mathbf|mathrm|mathit|mathsf|bm|operatorname\*?)\s*\{([^{}]*)\}"
@@ -69,6 +69,11 @@ _SHORT_SCRIPT = re.compile(r"(\^)\s*(-?\d+|\\[A-Za-z]+|[A-Za-z])|(_)\s*(\\[A-Za-
 _SHORT_ROOT = re.compile(r"\\sqrt\s*(\[[^\[\]]*\])?\s*(\\[A-Za-z]+|[A-Za-z0-9])")
 _POWER_MARK = re.compile(r"(?<=[\w)}])\s*\*\*\s*(?=[\w({\\-])")
 _WORDS = re.compile(r"[A-Za-z]")
+_QUOTED_THOUSANDS = re.compile(r"(?<=\d)'(?=\d{3}(?!\d))")
+_UNION = re.compile(r"(?<=[)\]}]) ?U ?(?=[(\[{]|\\\{)")
+_LINES = re.compile(
+    r"(?:\\\{ ?)?\\begin ?\{(aligned|align\*?|alignedat|equation\*?|split|gathered|cases)\}(.*)\\end ?\{\1\}", re.DOTALL
+)
 
 
 def clean(text: str) -> str:
@@ -82,7 +87,7 @@ def clean(text: str) -> str:
     if not any(mark in text for mark in "\\$~{^_*"):
         text = _signs(" ".join(text.replace("...", " \\ldots ").split()))  # most answers: a number or a word
         text = text[:-1] if text.endswith(".") and text[-2:-1].isalpha() else text
-        return text.rstrip(",;") or text
+        return _unquoted(text.rstrip(",;") or text)
     text = text.replace("\\n", " ") if "\\n\\n" in text else text  # newlines escaped twice
     text = _POWER_MARK.sub("^", text)
     text = _undelimited(text.strip())
@@ -99,8 +104,8 @@ def clean(text: str) -> str:
     text = _braced_fractions(text)
     text = _SHORT_SCRIPT.sub(lambda m: f"{m[1] or m[3]}{{{m[2] or m[4]}}}", text)
     text = _SHORT_ROOT.sub(lambda match: rf"\sqrt{match[1] or ''}{{{match[2]}}}", text)
-    text = _signs(" ".join(text.split()))
-    return _unwrapped(_PREAMBLE.sub("", text))
+    text = _lines(_signs(" ".join(text.split())))
+    return _unquoted(_unwrapped(_PREAMBLE.sub("", text)))
 
 
 def key(cleaned: str) -> str:
@@ -167,10 +172,28 @@ def _unwrapped(text: str) -> str:
             return text
 
 
+def _lines(text: str) -> str:
+    r"""The lines of an ``aligned`` and its like as a list; a single one as it stands."""
+    match = _LINES.fullmatch(text)
+    if match is None or (match[1] == "cases" and "&" in match[2]):
+        return text  # cases with conditions are a function by pieces
+    return ", ".join(line.replace("&", " ").strip(" ,;") for line in match[2].split("\\\\") if line.strip(" &"))
+
+
+def _unquoted(text: str) -> str:
+    """Without the quotation marks around all of it."""
+    inner = text[1:-1].strip()
+    return inner if text[:1] in ('"', "`") and text[-1:] == text[:1] and text[0] not in inner and inner else text
+
+
 def _signs(text: str) -> str:
     text = _POWER_MARK.sub("^", text).replace("**", "")
     for written, sign in ((">=", r" \ge "), ("<=", r" \le "), ("!=", r" \neq "), ("=>", r" \Rightarrow ")):
         text = text.replace(written, sign)
+    if "'" in text:
+        text = _QUOTED_THOUSANDS.sub("", text)
+    if "U" in text:
+        text = _UNION.sub(r" \\cup ", text)
     return " ".join(text.split()) if "  " in text else text.strip()
 
 

@@ -80,6 +80,14 @@ class Relation(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class Twice(Value):
+    """An inequality and the interval that it is, both written."""
+
+    first: Value
+    second: Value
+
+
+@dataclass(frozen=True, slots=True)
 class SetBuilt(Value):
     """A union, intersection or difference of sets."""
 

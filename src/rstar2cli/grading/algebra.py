@@ -55,6 +55,8 @@ class Sympy:
     def same_relation(self, gold: Relation, answer: Relation) -> bool:
         """Whether two equations or inequalities differ by a constant factor only, link by link of a chain."""
         first, second = _links(gold), _links(answer)
+        if _solved_for(gold, answer) or _solved_for(answer, gold):
+            return True
         if len(first) != len(second):
             return False
         unused = list(second)
@@ -110,7 +112,14 @@ def _same(a: Any, b: Any, text: str) -> bool:
             return True
     if too_large is not None and agreed < _ENOUGH:
         raise too_large
-    return agreed >= _ENOUGH if agreed else bool(a == b)
+    return agreed >= _ENOUGH if agreed else bool(_rebuilt(a) == _rebuilt(b))
+
+
+def _rebuilt(expression: Any) -> Any:
+    """Sums and products in sympy's own order; the parser leaves them as written."""
+    if not expression.args:
+        return expression
+    return expression.func(*(_rebuilt(argument) for argument in expression.args))
 
 
 def _has_matrix(expression: Any) -> bool:
@@ -127,6 +136,34 @@ def _same_matrix(a: Any, b: Any, text: str) -> bool:
     if not isinstance(first, sympy.MatrixBase) or not isinstance(second, sympy.MatrixBase):
         return bool(first == second)
     return all(_same(x, y, text) for x, y in zip(first, second, strict=True))
+
+
+def _solved_for(solved: Relation, other: Relation) -> bool:
+    """Whether ``y = 1/x`` solves the other equation for y, in which y stands once and to the first power: xy = 1."""
+    name = solved.sides[0].replace(" ", "")
+    if solved.signs != ("=",) or other.signs != ("=",) or len(name) != 1 or not name.isalpha():
+        return False
+    value, ((left, _, text),) = parse(solved.sides[1]), _links(other)
+    if name in names(value) or name not in names(left):
+        return False
+    agreed = 0
+    for point in points(left, value):
+        try:
+            (at,), _, _ = _values([value], point, text)
+            rows = [
+                _values([left], {**point, name: y}, text) for y in (at, mpmath.mpf(1), mpmath.mpf(2), mpmath.mpf(3))
+            ]
+        except NotNumeric:
+            continue
+        (zero,), digits, noise = rows[0]
+        one, two, three = (row[0][0] for row in rows[1:])
+        with mpmath.workdps(digits):
+            size = abs(one) + abs(two) + abs(three)
+            small = size * mpmath.mpf(10) ** (_SPARE * 3 - digits) + noise * 10**_SPARE
+            if abs(zero) > small or abs(one + three - 2 * two) > small or abs(two - one) <= small:
+                return False
+        agreed += 1
+    return agreed >= _ENOUGH
 
 
 def _links(relation: Relation) -> list[tuple[Any, str, str]]:

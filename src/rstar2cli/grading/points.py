@@ -41,10 +41,7 @@ def points(*expressions: Any) -> list[dict[str, Any]]:
     if stepped:
         count = _STEPS
     return [
-        {
-            name: _whole(trial, place) if name in whole else _real(trial, place)
-            for place, name in enumerate(symbols)
-        }
+        {name: _whole(trial, place) if name in whole else _real(trial, place) for place, name in enumerate(symbols)}
         for trial in range(count)
     ]
 

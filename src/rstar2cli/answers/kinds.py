@@ -19,7 +19,7 @@ _LABELLED = re.compile(
 _MANY_CAPITALS = re.compile(r"\(?[A-J]\)?(?:\s*(?:,|;|and|&)\s*\(?[A-J]\)?)+")
 _GLUED = re.compile(r"[A-J]{2,5}")
 _ONE = re.compile(r"\(?[A-J]\)?|\\text\{\(?[A-J]\)?\}")
-_OPTION = re.compile(r"(?:\\text\{ ?\([A-J]\) ?\}|\([A-J]\)) *([^\s+\-*/^_=].*)", re.DOTALL)
+_OPTION = re.compile(r"(?:\\text\{ ?(?:\([A-J]\)|[A-J][.:]) ?\}|\([A-J]\)|[A-J]\.(?= )) *([^\s+\-*/^_=].*)", re.DOTALL)
 """A label in brackets and what it stands before."""
 _MANY = re.compile(r"\(?[A-Ja-j]\)?(?:\s*(?:,|;|and|or|/|&)\s*\(?[A-Ja-j]\)?)+")
 

@@ -294,6 +294,8 @@ def _related(text: str, depth: int) -> Value | None:
     signs = tuple(_SIGNS[mark] for mark, _ in parts[1:])
     sides = tuple(part for _, part in parts)
     if "=>" in signs:
+        if any(read_number(side) for side in sides[:-1]):
+            return Formula(text)  # 6 => 7 names two numbers
         return _read(sides[-1], depth + 1) if signs[-1] == "=>" else None
     if set(signs) == {"="} and _is_name(sides[0]):
         value = _read(sides[-1], depth + 1)

@@ -73,6 +73,7 @@ _FUNCTION = re.compile(r"\\(?:arc)?(?:sin|cos|tan|cot|sec|csc)(?![a-z])")
 _PERCENT = re.compile(r"(.*?)[\s~]*(?:\\?%|(?:\\text\{)?\s*(?:percent|pct|percentage)\s*\}?)", re.DOTALL)
 _CURRENCIES = "$€£¥₹%"
 _PREFIX = re.compile(r"([+-]?) ?(\\\$|\$|€|£|¥|₹|USD|EUR|GBP|Rs\.?)[ ~]*(?=[\d.\\(])(.+)", re.DOTALL)
+_RATE = re.compile(r"([+-]?) ?(\\\$|\$|€|£|¥|₹)[ ~]*(\d[\d.,]*) ?(?:per|/|each) ?([A-Za-z]+)")
 _SUFFIX = re.compile(r"(.*?)[ ~]*(\\\$|\$|€|£|¥|₹|¢)", re.DOTALL)
 _MACRO = re.compile(rf"(.*?[^\s~])[\s~]*((?:\\text\{{[^{{}}]*\}}{_POWER}(?: ?(?:/|\\cdot) ?)?)+)", re.DOTALL)
 _NOTE = re.compile(r"(.*\d[^A-Za-z]*?) \( ?([A-Za-z][A-Za-z. '-]*)\)", re.DOTALL)
@@ -87,6 +88,9 @@ def split_unit(text: str) -> tuple[str, str] | None:
 
     The unit is ``""`` for ``units`` and the like, which say nothing.
     """
+    match = _RATE.fullmatch(text)
+    if match:
+        return match[1] + match[3], f"{canonical(match[2])}/{canonical(match[4])}"
     match = _PREFIX.fullmatch(text)
     if match and match[3][0] not in _CURRENCIES:
         return match[1] + match[3], canonical(match[2])

@@ -10,15 +10,29 @@ from pathlib import Path
 
 import pytest
 
+from rstar2cli.answers.extract import LENIENT, extract_answer
 from rstar2cli.grading.grade import Grader
 
-PAIRS = [json.loads(line) for line in (Path(__file__).parent / "pairs.jsonl").read_text(encoding="utf-8").splitlines()]
+
+def read(name: str) -> list[dict[str, str | bool]]:
+    text = (Path(__file__).parent / name).read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+PAIRS, RESPONSES = read("pairs.jsonl"), read("responses.jsonl")
 
 
 @pytest.mark.parametrize("row", PAIRS, ids=lambda row: f"{row['gold']}~{row['pred']}")
 def test_the_verdict(grader: Grader, row: dict[str, str | bool]) -> None:
     result = grader.compare(str(row["pred"]), str(row["gold"]))
     assert result.verdict == ("correct" if row["expected"] else "wrong")
+
+
+@pytest.mark.parametrize("row", RESPONSES, ids=lambda row: f"{row['gold']}~{row['pred']}")
+def test_the_verdict_on_a_response(grader: Grader, row: dict[str, str | bool]) -> None:
+    answer = extract_answer(str(row["pred"]), LENIENT)
+    correct = answer is not None and grader.compare(answer, str(row["gold"])).verdict == "correct"
+    assert correct == row["expected"]
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ _SYNONYMS = {
     "overrightarrow": "vec", "varphi": "phi", "vartheta": "theta", "varepsilon": "epsilon", "infin": "infty",
 }  # fmt: skip
 _COMMAND = re.compile(r"\\([A-Za-z]+)")
-_FUNCTIONS = (
+FUNCTIONS = (
     "arcsin",
     "arccos",
     "arctan",
@@ -56,9 +56,10 @@ _FUNCTIONS = (
     "min",
     "max",
 )
+"""Functions that LaTeX has commands for."""
 _UNIT_LETTERS = frozenset("msghlNJKWVL")
 """Single letters that \\mathrm marks as a unit rather than a variable."""
-_FUNCTION_NAMES = frozenset(_FUNCTIONS)
+_FUNCTION_NAMES = frozenset(FUNCTIONS)
 _INLINE = re.compile(r"(?<![\\$])\$(?=\S)([^$]*[^\s$\\])\$(?![\d$])")
 """A formula within a sentence. Told from two prices as Pandoc does: no space inside the dollars, no digit after."""
 _PREAMBLE = re.compile(r"^\\text\{ ?(?:the )?(?:final )?answer(?: is)?:? ?\} ?(?=\S)", re.IGNORECASE)

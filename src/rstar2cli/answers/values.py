@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -128,3 +129,7 @@ class Empty(Value):
 @dataclass(frozen=True, slots=True)
 class Reals(Value):
     """All real numbers."""
+
+
+Read = Callable[[str, int], Value | None]
+"""The reader of parts: (text, how deep it stands) → value; null if there is nothing to read."""

@@ -15,8 +15,11 @@ import signal
 import socket
 import struct
 import sys
+from typing import cast
 
 import msgspec
+
+from rstar2cli.records import AnswerKind
 
 CPU_SECONDS = 0.7
 """CPU time of one comparison; SIGPROF ends the worker that takes more."""
@@ -127,7 +130,7 @@ def _work(channel: socket.socket) -> None:
             result = compare(
                 request.answer,
                 request.gold,
-                request.kind,  # type: ignore[arg-type]
+                cast(AnswerKind | None, request.kind),
                 policy=msgspec.convert(request.policy, Policy),
                 algebra=algebra,
                 identity=request.identity,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from fractions import Fraction
+from itertools import pairwise
 
-from rstar2cli.answers.algebra import Algebra
+from rstar2cli.answers.algebra import Algebra, Unreadable
 from rstar2cli.answers.assign import assigned
 from rstar2cli.answers.formulas import as_latex, as_relation, variables
 from rstar2cli.answers.groups import same_group, same_matrix
-from rstar2cli.answers.numbers import latex, rounds_to
+from rstar2cli.answers.numbers import latex, read_number, rounds_to
 from rstar2cli.answers.policy import Policy
 from rstar2cli.answers.read import read_clean
 from rstar2cli.answers.realset import real_set
@@ -31,6 +33,7 @@ from rstar2cli.answers.values import (
     Twice,
     Value,
     Words,
+    Worked,
 )
 
 _NUMBER_WORDS = {
@@ -60,6 +63,10 @@ class Checker:
             return self.same(gold.first, answer)
         if isinstance(answer, Twice):
             return self.same(gold, answer.first) and self.same(gold, answer.second)
+        if isinstance(gold, Worked):
+            return self.same(gold.value, answer)
+        if isinstance(answer, Worked):
+            return self.true(answer) and self.same(gold, answer.value)
         names = assigned(gold), assigned(answer)
         if names[0] is not None and names[1] is not None and set(names[0]) == set(names[1]):
             return all(self.same(value, names[1][name]) for name, value in names[0].items())
@@ -84,6 +91,20 @@ class Checker:
         if isinstance(gold, Group) or isinstance(answer, Group):
             return same_group(self, gold, answer)
         return self.same_formula(gold, answer)
+
+    def true(self, worked: Worked) -> bool:
+        """Whether each step has the value of the one before; steps that algebra can't read count as true."""
+        for before, after in pairwise(worked.steps):
+            number = read_number(after)
+            with contextlib.suppress(Unreadable):
+                if number is not None and number.places:
+                    last = Fraction(1 if number.value >= 0 else -1, 10**number.places)
+                    # rounded, or cut off
+                    if not any(self.algebra.rounds_to(before, number.value + up, number.places) for up in (0, last)):
+                        return False
+                elif not self.algebra.equal(before, after):
+                    return False
+        return True
 
     def same_number(self, gold: Number, answer: Number) -> bool:
         """Exactly equal, or a decimal of enough digits that rounds an exact gold."""

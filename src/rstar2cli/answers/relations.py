@@ -9,7 +9,7 @@ from rstar2cli.answers.formulas import variables
 from rstar2cli.answers.names import is_name, name_key
 from rstar2cli.answers.numbers import read_number
 from rstar2cli.answers.units import split_unit
-from rstar2cli.answers.values import Formula, Group, Named, Number, Quantity, Read, Relation, Value
+from rstar2cli.answers.values import Formula, Group, Named, Number, Quantity, Read, Relation, Value, Worked
 
 _SIGNS = {
     "\\le": "<=", "\\ge": ">=", "\\neq": "!=", "<": "<", ">": ">", "=": "=", "\\equiv": "=", "\\Rightarrow": "=>",
@@ -42,8 +42,11 @@ def related(text: str, depth: int, read: Read) -> Value | None:
         return (
             Named(text, name_key(sides[0]), value) if len(sides) == 2 or _consistent(sides[1:], depth, read) else None
         )
-    if set(signs) == {"="} and (_consistent(sides, depth, read) or _calculation(sides)):
+    if set(signs) == {"="} and _consistent(sides, depth, read):
         return read(sides[-1], depth + 1)
+    if set(signs) == {"="} and not any(variables(side) for side in sides) and read_number(sides[0]) is None:
+        value = read(sides[-1], depth + 1)
+        return None if value is None else Worked(text, value, sides)
     if signs == ("=",) and _LETTER.fullmatch(sides[1]) and read_number(sides[0]) is not None:
         return Named(text, sides[1], read(sides[0], depth + 1) or Formula(sides[0]))
     return Relation(text, sides, signs)
@@ -55,11 +58,6 @@ def _consistent(sides: tuple[str, ...], depth: int, read: Read) -> bool:
     return all(isinstance(n, Number) and n == numbers[0] for n in numbers)
 
 
-def _calculation(sides: tuple[str, ...]) -> bool:
-    """Whether it is worked out what no variable is in: \\sqrt{25} = 5. Numbers alone must agree."""
-    return not any(variables(side) for side in sides) and read_number(sides[0]) is None
-
-
 def _about(text: str, exact: str, decimals: str, depth: int, read: Read) -> Value | None:
     """An exact value and its decimals say the exact one; a name and decimals say the decimals."""
     value = read(exact, depth + 1)
@@ -69,10 +67,11 @@ def _about(text: str, exact: str, decimals: str, depth: int, read: Read) -> Valu
         right = read(decimals, depth + 1)
         return None if right is None else Named(text, name_key(exact), right)
     number, unit = split_unit(decimals) or (decimals, "")
-    near = read_number(number)
-    if isinstance(value, Number) and (near is None or abs(near.value - value.value) > abs(value.value) / 100):
-        return Formula(text)  # 5 is about 6
-    return Quantity(text, value, unit) if unit and isinstance(value, Number | Formula) else value
+    steps = value.steps if isinstance(value, Worked) else (exact,)
+    told = value.value if isinstance(value, Worked) else value
+    return Worked(
+        text, Quantity(text, told, unit) if unit and isinstance(told, Number | Formula) else told, (*steps, number)
+    )
 
 
 def point(text: str, depth: int, read: Read) -> Value | None:

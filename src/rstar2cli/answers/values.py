@@ -89,6 +89,16 @@ class Twice(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class Worked(Value):
+    """A calculation without variables, \\sqrt{8} = 2\\sqrt{2} \\approx 2.83: what it says, if it is true."""
+
+    value: Value
+    """The exact value that it ends with."""
+    steps: tuple[str, ...]
+    """Texts that must be equal; the last may be a decimal that is near."""
+
+
+@dataclass(frozen=True, slots=True)
 class SetBuilt(Value):
     """A union, intersection or difference of sets."""
 

@@ -39,6 +39,12 @@ _CAPITAL = re.compile(r"(?<![\\A-Za-z])[A-Z](?![a-z])")
 _BRACED = re.compile(r"\\\{")
 _SLASHED = re.compile(r"(?<![\w.}^)/*]) ?(\d+) ?/ ?(\d+)(?= ?(?:\\(?:pi|sqrt|sin|cos|tan|ln|log)\b|[A-Za-z(]))")
 """1/2 x is half of x."""
+_GREEK = r"\\(?:alpha|beta|delta|epsilon|eta|theta|lambda|mu|nu|rho|sigma|tau|phi|psi|omega|pi)(?![A-Za-z])"
+_BASE = re.compile(
+    rf"({_GREEK}(?= ?\^))|\\[A-Za-z]+|_ ?\{{[^{{}}]*\}}|([A-DF-Za-df-z])(?= ?\^)(?! ?\^ ?\{{ ?-1 ?\}} ?\()"
+)
+"""What is raised to a power, but for e and an inverse function."""
+_INDEXED = re.compile(rf"(?:{_GREEK}|(?<![\\A-Za-z])[A-Za-z])_\{{ ?\w+ ?\}}(?! ?[\^({{_'!])")
 _VECTORS = re.compile(r"\\(?:vec|hat|bar)(?![A-Za-z])")
 _NAMED_E = re.compile(r"(?<![\\A-Za-z])([eE])_\{ ?([A-Za-z0-9]+) ?\}")
 _ACCENT = re.compile(r"\\(dot|ddot) ?\{ ?([A-Za-z]) ?\}(?:_\{[^{}]*\})?")
@@ -110,6 +116,9 @@ def _prepared(text: str) -> str:
     text = _EXPECTED.sub("f_{expected}", text)
     text = re.sub(r"\\pi ?\(", r"\\pi \\cdot (", text)  # never the counting of primes
     text = _SLASHED.sub(r" \\frac{\1}{\2} ", text)
+    # the parser's fast mode waits for _ after a letter before ^, and for ^ after x_1
+    text = _INDEXED.sub(r"\g<0>^{1}", text)
+    text = _BASE.sub(lambda match: f"{{{match[0]}}}" if match[1] or match[2] else match[0], text)
     if "matrix" not in text:
         text = text.replace("^{T}", "^{(T)}")  # the parser would drop the transposition of a letter
     text = _NAMED_E.sub(r"x_{\1\2}", text)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import gc
 import os
 import resource
+import select
 import signal
 import socket
 import struct
@@ -44,6 +45,14 @@ _FAMILIAR = (
     r"k\pi+\frac{\pi}{4}",
 )  # fmt: skip
 """Formulas that the parser sees before any worker is forked."""
+_LESS_FAMILIAR = (
+    r"x[c_{1} \cos (3 \ln x)+c_{2} \sin (3 \ln x)]", r"\frac{x^2 e^{-x}}{16}(1+2x-x^2)+e^{x}(c_{1}+c_{2} x)",
+    r"e^{x}(x \sin x+\cos x \ln |\cos x|+c_{1} \cos x+c_{2} \sin x)", r"x^{1/3}(c-\ln|x|)^{2/7}",
+    r"-2+\log_{\frac{1}{3}}(x)-\log_3(y-2)", r"\frac{1}{13}(8 \cos 50t-\frac{6}{\sqrt{31}}\sin 5\sqrt{31} t)+C",
+    r"(3|y|^{2/3})^{-1}\exp(-|y|^{2/3}/2)", r"\sum_{n=0}^{\infty}\frac{(-1)^{n} x^{2n+1}}{(2n+1)!}",
+    r"a_{n+2}+(3n^2-5n+4) a_{n}",
+)  # fmt: skip
+"""Those that it sees while nobody asks for a worker: they take as long again."""
 
 
 class Request(msgspec.Struct):
@@ -82,7 +91,10 @@ def main() -> None:
     _warm()
     gc.freeze()  # shared pages stay shared in the workers
     control.sendall(b"R")
+    unseen = list(_LESS_FAMILIAR)
     while True:
+        while unseen and not select.select([control], [], [], 0)[0]:
+            _show(unseen.pop(0))
         message, descriptors, _, _ = socket.recv_fds(control, 64, 1)
         if not message:
             return
@@ -101,12 +113,16 @@ def main() -> None:
 
 def _warm() -> None:
     """Import all, and let the parser see common formulas: it builds its tables as it meets them."""
+    for formula in _FAMILIAR:
+        _show(formula)
+
+
+def _show(formula: str) -> None:
     from rstar2cli.answers.equivalence import compare
     from rstar2cli.grading.algebra import Sympy
 
-    for formula in _FAMILIAR:
-        for gold in (f"{formula}+1", formula):
-            compare(formula, gold, algebra=Sympy(), identity=False)
+    for gold in (f"{formula}+1", formula):
+        compare(formula, gold, algebra=Sympy(), identity=False)
 
 
 def _work(channel: socket.socket) -> None:

@@ -40,7 +40,7 @@ def clock(text: str) -> Value | None:
 
 
 def ratio(text: str, depth: int, read: Read) -> Value | None:
-    parts = scan.split(text, [":"])
+    parts = scan.split(text, [":"]) if ":" in text else scan.split(text, ["to", "\\text{to}"])
     if len(parts) < 2 or len(parts) > 8:
         return None
     terms = [read(part, depth + 1) for _, part in parts]

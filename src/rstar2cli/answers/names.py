@@ -12,7 +12,7 @@ _NAMES = re.compile(
     rf"{_NAME}|\( ?{_NAME}(?: ?[,;] ?{_NAME})* ?\)|{_NAME}(?: ?: ?{_NAME})+"
     rf"|\\(?:angle|triangle) ?(?:[A-Z](?:_\{{[^{{}}]*\}})? ?)+|\\overline ?\{{[A-Z]+\}}"
     rf"|[a-zA-Z]\^\{{-1\}} ?\( ?[a-z] ?\)"
-    rf"|\| ?{_NAME} ?\|"
+    rf"|\| ?{_NAME} ?\||\\(?:vec|hat|bar) ?\{{ ?[A-Za-z]+ ?\}}"
     r"|[f-hF-HNSTVp]'* ?\([^()]*\d[^()]*\)|[PE] ?\((?:[^()]|\([^()]*\))*\)"  # f(2), P(X > 2)
     r"|m ?\\angle ?[A-Z]+|\\(?:sin|cos|tan|cot|sec|csc)(?:\^\{2\})? ?(?:\\?[A-Za-z]+|\( ?\\?[A-Za-z]+ ?\))"
 )

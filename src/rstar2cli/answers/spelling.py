@@ -29,7 +29,8 @@ _SYNONYMS = {
     "ast": "cdot", "colon": ":", "lbrace": "{", "rbrace": "}", "dbinom": "binom", "tbinom": "binom", "mid": "|",
     "vert": "|", "lvert": "|", "rvert": "|", "degree": "^{\\circ}", "implies": "Rightarrow", "lbrack": "[",
     "rbrack": "]", "percent": "\\%", "arcsinh": "arsinh", "arccosh": "arcosh", "arctanh": "artanh",
-    "overrightarrow": "vec", "varphi": "phi", "vartheta": "theta", "varepsilon": "epsilon", "infin": "infty",
+    "overrightarrow": "vec", "mod": "pmod", "varphi": "phi", "vartheta": "theta", "varepsilon": "epsilon",
+    "infin": "infty",
 }  # fmt: skip
 _COMMAND = re.compile(r"\\([A-Za-z]+)")
 FUNCTIONS = (
@@ -57,6 +58,12 @@ FUNCTIONS = (
     "max",
 )
 """Functions that LaTeX has commands for."""
+_PLAIN = {name: name for name in FUNCTIONS if name not in ("min", "max", "sec")} | {
+    "pi": "pi", "sqrt": "sqrt", "infinity": "infty", "inf": "infty", "mod": "pmod",
+}  # fmt: skip
+"""Words of formulas that are not written in LaTeX; min and sec are units as well."""
+_PLAIN_WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2,}(?![A-Za-z])")
+_PLAIN_ROOT = re.compile(r"(?<![\\A-Za-z])sqrt\(")
 _UNIT_LETTERS = frozenset("msghlNJKWVL")
 """Single letters that \\mathrm marks as a unit rather than a variable."""
 _FUNCTION_NAMES = frozenset(FUNCTIONS)
@@ -84,7 +91,7 @@ def clean(text: str) -> str:
     a single letter is dropped. Thousands marks of LaTeX (``{,}``, ``,\!``, ``\,``) are dropped where
     they group digits in threes.
     """
-    text = ascii_math(text)
+    text = _plain_functions(ascii_math(text))
     if not any(mark in text for mark in "\\$~{^_*"):
         text = _signs(" ".join(text.replace("...", " \\ldots ").split()))  # most answers: a number or a word
         text = text[:-1] if text.endswith(".") and text[-2:-1].isalpha() else text
@@ -107,6 +114,28 @@ def clean(text: str) -> str:
     text = _SHORT_ROOT.sub(lambda match: rf"\sqrt{match[1] or ''}{{{match[2]}}}", text)
     text = _lines(_signs(" ".join(text.split())))
     return _unquoted(_unwrapped(_PREAMBLE.sub("", text)))
+
+
+def _plain_functions(text: str) -> str:
+    r"""``2*sqrt(3)`` and ``pi/4`` as LaTeX, where no other words stand that letters could belong to."""
+    words = _PLAIN_WORD.findall(text)
+    if not words or any(word not in _PLAIN for word in words):
+        return text
+    for match in reversed(list(_PLAIN_ROOT.finditer(text))):
+        end = _bracket_end(text, match.end() - 1)
+        if end:
+            text = f"{text[: match.start()]}\\sqrt{{{text[match.end() : end - 1]}}}{text[end:]}"
+    return _PLAIN_WORD.sub(lambda match: f"\\{_PLAIN[match[0]]} ", text)
+
+
+def _bracket_end(text: str, at: int) -> int:
+    """Where the round bracket that opens at a place is closed; 0 if it is not."""
+    depth = 0
+    for end in range(at, len(text)):
+        depth += (text[end] == "(") - (text[end] == ")")
+        if depth == 0:
+            return end + 1
+    return 0
 
 
 def key(cleaned: str) -> str:
@@ -220,6 +249,8 @@ def _text_macro(match: re.Match[str]) -> str:
         return "\\" + content.lstrip("\\") + " "
     if not _WORDS.search(content):
         return f" {content} "
+    if content.casefold() == "infinity":
+        return "\\infty "
     if macro in ("mathrm", "rm") and (content in _UNIT_LETTERS or (len(content) < 4 and spaced)):
         return rf"\text{{{content}}}"
     bare = content.strip("()")

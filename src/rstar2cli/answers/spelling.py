@@ -249,8 +249,8 @@ def _text_macro(match: re.Match[str]) -> str:
         return "\\" + content.lstrip("\\") + " "
     if not _WORDS.search(content):
         return f" {content} "
-    if content.casefold() == "infinity":
-        return "\\infty "
+    if content[1:] in _PLAIN.values() and content[0] == "\\":
+        return content + " "
     if macro in ("mathrm", "rm") and (content in _UNIT_LETTERS or (len(content) < 4 and spaced)):
         return rf"\text{{{content}}}"
     bare = content.strip("()")

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from rstar2cli.answers.extract import LENIENT, Extraction, count_answers, extract_answer, last_boxed
+from rstar2cli.answers.boxes import last_boxed
+from rstar2cli.answers.extract import LENIENT, Extraction, count_answers, extract_answer
 
 
 @pytest.mark.parametrize(
@@ -89,7 +90,8 @@ def test_fallbacks_can_be_chosen() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["$" * 100_000, "the answer is " * 8000, "\\boxed{" * 20_000, "<answer>" * 50_000, "1," * 50_000]
+    "text",
+    ["$" * 100_000, "the answer is " * 8000, "\\boxed{" * 20_000, "<answer>" * 50_000, "1," * 50_000, "\\(" * 100_000],
 )
 def test_long_texts_take_time_in_proportion(text: str) -> None:
     extract_answer(text, LENIENT)

@@ -207,13 +207,12 @@ CASES = Path(__file__).parents[3] / "shared" / "cases" / "verify"
 
 
 @pytest.mark.skipif(not CASES.is_dir(), reason="the shared cases are not here")
-@pytest.mark.parametrize("name, most_false_negatives", [("public", 3), ("gsm8k_answers", 0), ("stress", 4)])
-def test_the_public_cases(name: str, most_false_negatives: int) -> None:
+@pytest.mark.parametrize("name", ["public", "gsm8k_answers", "stress"])
+def test_the_public_cases(name: str) -> None:
     done = verify(str(CASES / f"{name}.jsonl"))
     judged = rows(done)
     assert not [row for row in judged if row["verdict"] == "correct" and not row["expected"]]
-    missed = [row for row in judged if row["verdict"] != "correct" and row["expected"]]
-    assert len(missed) <= most_false_negatives
+    assert not [row for row in judged if row["verdict"] != "correct" and row["expected"]]
     assert os.path.exists("/tmp/verify-research/PWNED") is False
 
 
@@ -238,3 +237,60 @@ def test_ctrl_c_ends_it_in_one_line() -> None:
     process.send_signal(signal.SIGINT)
     assert process.wait(30) == 130
     assert process.stderr.read() == b"error: interrupted\n"
+
+
+def test_a_kind_that_is_none_is_said(tmp_path: Path) -> None:
+    data = lines(
+        {"gold": "1", "pred": "1", "kind": "answers"},
+        {"gold": "1", "pred": "1", "answer_kind": "number"},
+        {"gold": "1", "pred": "1", "kind": "trajectory/1"},
+    )
+    found = rows(verify("-", data=data))
+    assert [row["verdict"] for row in found] == ["undecided", "undecided", "correct"]
+    assert "neither answer nor response" in found[0]["error"] and "--answer-kind" in found[1]["error"]
+
+
+def test_rows_that_were_judged_before_keep_nothing_of_it() -> None:
+    first = verify("-", data=lines({"gold": "1", "pred": "so 1", "kind": "response"}, {"gold": "2"}))
+    again = rows(verify("-", "--kind", "answer", data=first.stdout.replace(b'{"gold":"2"', b'{"gold":"2","pred":"2"')))
+    assert "extracted" not in again[0] and again[1]["verdict"] == "correct" and "error" not in again[1]
+    own = rows(verify("-", data=lines({"gold": "1", "pred": "1", "error": "mine", "extracted": "mine"})))
+    assert own[0]["error"] == "mine" and own[0]["extracted"] == "mine"
+
+
+def test_blank_lines_and_half_surrogates_are_named() -> None:
+    found = rows(verify("-", data=b'   \n{"gold": "1", "pred": "\\ud800"}\n'))
+    assert found[0]["error"] == "line 1: a blank line" and "surrogate" in found[1]["error"]
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (["--pairs", "5", "--seed", "1"], b"--pairs, --seed: only with --self-test"),
+        (["-f", "csv"], b"--format: only with --self-test"),
+        (["--self-test", "--kind", "answer"], b"--kind: only without --self-test"),
+        (["--set", "policy.decimal_digits=0"], b"decimal_digits must be 1 or more"),
+        (["--set", "fallbacks=[boxed]"], b"not a list"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(options: list[str], message: bytes) -> None:
+    done = verify("-", *options)
+    assert done.returncode == 2 and message in done.stderr
+
+
+def test_a_list_can_be_set_as_keys_prints_it() -> None:
+    data = lines({"gold": "1", "pred": "it is 1", "kind": "response"})
+    assert rows(verify("-", "--set", 'fallbacks=["boxed"]', data=data))[0]["reason"] == "no_answer"
+    assert rows(verify("-", "--set", 'fallbacks=["boxed", "number"]', data=data))[0]["verdict"] == "correct"
+
+
+def test_golds_need_no_question() -> None:
+    done = verify("--self-test", "-", "--gold-field", "truth", data=lines({"truth": "1"}, {"truth": "x +"}))
+    assert [(row["fault"], row["gold"]) for row in rows(done)] == [("unparseable", "x +")]
+
+
+def test_a_closed_output_is_said() -> None:
+    done = subprocess.run(
+        ["sh", "-c", f"{' '.join(COMMAND)} - >&-"], input=lines({"gold": "1", "pred": "1"}), capture_output=True
+    )
+    assert done.returncode == 6 and b"standard output is closed" in done.stderr

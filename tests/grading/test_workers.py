@@ -195,3 +195,12 @@ def test_the_latex_parser_meets_no_evaluation(monkeypatch: pytest.MonkeyPatch) -
         (r"\begin{pmatrix}x\end{pmatrix}2", r"\begin{pmatrix}2x\end{pmatrix}"),
     ):
         assert Sympy().equal(gold, answer)
+
+
+def test_nothing_is_imported_from_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("sympy", "msgspec", "random"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    monkeypatch.chdir(tmp_path)
+    with Workers(1) as workers:
+        assert workers.compare(r"\sqrt{4}", r"\frac{4}{2}+\sqrt{0}", None, DEFAULT).verdict == "correct"
+    assert not (tmp_path / "ran").exists()

@@ -7,6 +7,7 @@ from typing import Literal
 
 from rstar2cli.answers import scan
 from rstar2cli.answers.arithmetic import evaluate
+from rstar2cli.answers.spelling import FUNCTIONS
 
 MAX_FORMULA = 500
 """Characters of a formula; the parser's time grows with them faster than in proportion."""
@@ -25,6 +26,7 @@ _LONG_WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{5,}")
 _DIGITS = re.compile(rf"\d{{{MAX_DIGITS + 1},}}")
 _COMMANDS = frozenset(
     [
+        *FUNCTIONS,
         "frac",
         "sqrt",
         "cdot",
@@ -66,33 +68,11 @@ _COMMANDS = frozenset(
         "Phi",
         "Psi",
         "Omega",
-        "sin",
-        "cos",
-        "tan",
-        "cot",
-        "sec",
-        "csc",
-        "arcsin",
-        "arccos",
-        "arctan",
-        "arccot",
-        "arcsec",
-        "arccsc",
-        "sinh",
-        "cosh",
-        "tanh",
         "coth",
         "arsinh",
         "arcosh",
         "artanh",
-        "ln",
-        "log",
         "lg",
-        "exp",
-        "min",
-        "max",
-        "gcd",
-        "lcm",
         "binom",
         "choose",
         "lfloor",

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from fractions import Fraction
+from itertools import pairwise
 
-from rstar2cli.answers.algebra import Algebra
-from rstar2cli.answers.formulas import as_latex, as_relation
+from rstar2cli.answers.algebra import Algebra, Unreadable
+from rstar2cli.answers.assign import assigned
+from rstar2cli.answers.formulas import as_latex, as_relation, variables
 from rstar2cli.answers.groups import same_group, same_matrix
-from rstar2cli.answers.numbers import latex, rounds_to
+from rstar2cli.answers.numbers import latex, read_number, rounds_to
 from rstar2cli.answers.policy import Policy
+from rstar2cli.answers.read import read_clean
 from rstar2cli.answers.realset import real_set
 from rstar2cli.answers.setcheck import same_as_sets
 from rstar2cli.answers.units import factor
@@ -26,8 +30,10 @@ from rstar2cli.answers.values import (
     Reals,
     Relation,
     SetBuilt,
+    Twice,
     Value,
     Words,
+    Worked,
 )
 
 _NUMBER_WORDS = {
@@ -36,6 +42,7 @@ _NUMBER_WORDS = {
     "seventeen": 17, "eighteen": 18, "nineteen": 19, "twenty": 20,
 }  # fmt: skip
 _ARTICLE = re.compile(r"^(?:an?|the) (?=\w{2})")
+_FUNCTION_OF = re.compile(r"([A-Za-z])\(([A-Za-z])\)")
 _ALIASES = {"dne": "does not exist", "undefined": "does not exist"}
 
 
@@ -52,6 +59,17 @@ class Checker:
             return True
         if isinstance(gold, Number) and isinstance(answer, Number):
             return self.same_number(gold, answer)
+        if isinstance(gold, Twice):
+            return self.same(gold.first, answer)
+        if isinstance(answer, Twice):
+            return self.same(gold, answer.first) and self.same(gold, answer.second)
+        if isinstance(gold, Worked):
+            return self.same(gold.value, answer)
+        if isinstance(answer, Worked):
+            return self.true(answer) and self.same(gold, answer.value)
+        names = assigned(gold), assigned(answer)
+        if names[0] is not None and names[1] is not None and set(names[0]) == set(names[1]):
+            return all(self.same(value, names[1][name]) for name, value in names[0].items())
         if any(isinstance(value, Group) and _has_relation(value) for value in (gold, answer)) and all(
             real_set(value) is not None for value in (gold, answer)
         ):
@@ -73,6 +91,20 @@ class Checker:
         if isinstance(gold, Group) or isinstance(answer, Group):
             return same_group(self, gold, answer)
         return self.same_formula(gold, answer)
+
+    def true(self, worked: Worked) -> bool:
+        """Whether each step has the value of the one before; steps that algebra can't read count as true."""
+        for before, after in pairwise(worked.steps):
+            number = read_number(after)
+            with contextlib.suppress(Unreadable):
+                if number is not None and number.places:
+                    last = Fraction(1 if number.value >= 0 else -1, 10**number.places)
+                    # rounded, or cut off
+                    if not any(self.algebra.rounds_to(before, number.value + up, number.places) for up in (0, last)):
+                        return False
+                elif not self.algebra.equal(before, after):
+                    return False
+        return True
 
     def same_number(self, gold: Number, answer: Number) -> bool:
         """Exactly equal, or a decimal of enough digits that rounds an exact gold."""
@@ -134,6 +166,11 @@ class Checker:
         if isinstance(gold, Named) and isinstance(answer, Named):
             if gold.name == answer.name or _function_names(gold.name, answer.name):
                 return self.same(gold.value, answer.value)
+            renamed = _renamed(gold, answer)
+            if renamed is not None:
+                return self.same(gold.value, renamed)
+            if _product_of(gold.name, answer.name) or _product_of(answer.name, gold.name):
+                return self.algebra.same_relation(as_relation(gold), as_relation(answer))
             if _is_number(gold.value) or _is_number(answer.value):
                 return False
             if gold.name.startswith("(") != answer.name.startswith("("):
@@ -232,6 +269,23 @@ def _day_seconds(clock: Clock) -> int:
 
 def _has_relation(group: Group) -> bool:
     return group.opening == "" and any(isinstance(item, Relation) for item in group.items)
+
+
+def _product_of(name: str, letter: str) -> bool:
+    """``xy`` is a product with the factor ``y``."""
+    return name.isalpha() and 1 < len(name) < 4 and len(letter) == 1 and letter in name
+
+
+def _renamed(gold: Named, answer: Named) -> Value | None:
+    """The value of ``f(t) = 2t`` in the variable of ``f(x) = 2x``; null if they are not of one function."""
+    names = [_FUNCTION_OF.fullmatch(name.name) for name in (gold, answer)]
+    if names[0] is None or names[1] is None or names[0][1] != names[1][1]:
+        return None
+    wanted, own = names[0][2], names[1][2]
+    source = answer.value.source
+    if wanted in variables(source):
+        return None
+    return read_clean(re.sub(rf"(\\[A-Za-z]+)|{re.escape(own)}", lambda match: match[1] or wanted, source))
 
 
 def _function_names(a: str, b: str) -> bool:

@@ -17,42 +17,18 @@ What stands in ``<think>`` is no answer. Every search takes time in proportion t
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Literal
 
-Fallback = Literal["answer_tag", "boxed", "phrase", "math", "number"]
+from rstar2cli.answers.boxes import OPEN_BOX, boxed, boxes, joined, last_boxed
+from rstar2cli.answers.fallbacks import TAIL, chosen, final_after_box, last_said, phrase
 
+Fallback = Literal["answer_tag", "boxed", "phrase", "math", "number"]
 ALL_FALLBACKS: tuple[Fallback, ...] = ("answer_tag", "boxed", "phrase", "math", "number")
-TAIL = 20_000
-"""Characters at the end that phrases, formulas and numbers are looked for in."""
 _OPEN, _CLOSE = "<answer>", "</answer>"
-_BOX = re.compile(r"\\(?:f?boxed|fbox)(?![A-Za-z])\s*(\{|[^\s{\\]|\\[A-Za-z]+)")
-_OPEN_BOX = re.compile(r"\\f?boxed\s*\{")
-_BETWEEN = re.compile(r"\\(?:quad|qquad|text|mathrm|[,;!() \[\]])|[\s${}()\[\]*]+|\\")
-_SEPARATOR = re.compile(r"(?:[a-z]{1,15} )?(?P<mark>,|;|and|or|&)(?: ?(?:and|or))?", re.IGNORECASE)
-_BETWEEN_CHARS = 80
-_END_MARKS = ("<|im_start|>", "<|im_end|>", "<|endoftext|>", "<|eot_id|>", "I hope it is correct")
-_FINAL = re.compile(r"final\s+answer(?:\s+is\b|\**\s*[:=])", re.IGNORECASE)
-_PHRASE = re.compile(
-    r"\b(?:(?:final\s+)?answer|(?:correct\s+)?(?:option|choice)(?=\s+is\b))"
-    r"(?:\s+(?:is|would be|equals|should be)\b|\**\s*[:=]|\s+(?=\$|\\\(|\\\[))[\s:]*",
-    re.IGNORECASE,
-)
-_MATH = re.compile(
-    r"\$\$(.+?)\$\$|(?<![\\$])\$(?!\$)([^$]+?)(?<!\\)\$|\\\((.+?)\\\)|\\\[(.+?)\\\]|\*\*([^*\n]+)\*\*", re.DOTALL
-)
-_NUMBER = re.compile(
-    r"(?<![\w.])[-+\u2212]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:\s?/\s?\d+(?![\w.]))?(?:\s?%)?|(?<![\w.])[-+\u2212]?\.\d+"
-)
-_LIST_MARK = re.compile(r"\s*(?:,|;|and|or|,\s*and|,\s*or)\s*(?:[a-z]\s*=\s*)?")
-_NO_ANSWER = re.compile(
-    r"(?:\b(?:not|isn't|step|theorem|lemma|equation|figure|case|than|least|most|mod|for n =)|\u2260|\\ne|[<>]"
-    r"|\d\s*[-+*/^])\s*\(?$",
-    re.IGNORECASE,
-)
-"""What stands before a number that is not an answer."""
-_SENTENCE_END = re.compile(r"\.(?:\s+[A-Z<(]|\s*$)|\n\s*\n")
+_END_MARKS = ("<|im_start|>", "<|im_end|>", "<|endoftext|>", "<|eot_id|>")
+"""What ends the model's own text; another turn may follow it."""
+_HOPE = "I hope it is correct"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,97 +61,33 @@ def count_answers(text: str) -> int:
     return len(answer_blocks(text))
 
 
-def last_boxed(text: str) -> str | None:
-    """Content of the last complete ``\\boxed{…}``, nested braces respected; null if there is none.
-
-    A box inside a box belongs to the outer one. Escaped braces (``\\{``) do not nest.
-    """
-    boxes = _boxes(text, braced_only=True)
-    return boxes[-1][2] if boxes else None
-
-
 def extract_answer(text: str, extraction: Extraction = STRICT) -> str | None:
     """The answer in a text, spaces around it dropped; null if there is none."""
     blocks = answer_blocks(text)
     if blocks:
-        boxed = last_boxed(blocks[-1])
-        if boxed is not None:
-            return boxed.strip()
+        answer = last_boxed(blocks[-1])
+        if answer is not None:
+            return answer.strip()
     if not extraction.fallbacks:
         return None
     tried = extraction.fallbacks
     if blocks and "answer_tag" in tried:
-        return _boxed(blocks[-1]) or blocks[-1].strip() or None
-    text = _without_thoughts(text)
+        return boxed(blocks[-1]) or blocks[-1].strip() or None
+    text = _own_turn(_without_thoughts(text))
     tail = _tail(text)
     if "boxed" in tried:
-        boxed = _boxed(text)
-        if boxed is not None and not ("phrase" in tried and _final_after_box(text)):
-            return boxed.strip()
-        if boxed is None and _OPEN_BOX.search(text):
+        pieces = boxes(text)
+        answer = joined(text, pieces)
+        if answer is not None and not ("phrase" in tried and final_after_box(text[pieces[-1].end :])):
+            return answer.strip()
+        if answer is None and OPEN_BOX.search(text):
             return None  # cut off in the middle of its answer
-    found = _phrase(tail) if "phrase" in tried else None
+    found = phrase(tail) if "phrase" in tried else None
+    if found is None and "phrase" in tried:
+        found = chosen(tail)
     if found is None:
-        found = _last(tail, math="math" in tried, number="number" in tried)
+        found = last_said(tail, math="math" in tried, number="number" in tried)
     return found.strip() or None if found is not None else None
-
-
-def _boxes(text: str, *, braced_only: bool = False) -> list[tuple[int, int, str]]:
-    """(start, end, content) of every complete box, outer ones only."""
-    found = []
-    at = 0
-    while (match := _BOX.search(text, at)) is not None:
-        if match[1] != "{":
-            if not braced_only:
-                found.append((match.start(), match.end(), match[1]))
-            at = match.end()
-            continue
-        end = _closing_brace(text, match.end())
-        if end is None:
-            # nothing after it can close either, but a box inside it may
-            at = match.end()
-            if text.count("}", at) == 0:
-                break
-        else:
-            found.append((match.start(), end + 1, text[match.end() : end]))
-            at = end + 1
-    return found
-
-
-def _boxed(text: str) -> str | None:
-    """The last box; a list, if separators alone stand between it and the boxes before it."""
-    boxes = _boxes(text)
-    if not boxes:
-        return None
-    boxes = [box for box in boxes if box[2].strip()] or boxes  # an empty one is often an echo of the prompt
-    last = boxes[-1]
-    contents, marks = [last[2].strip()], []
-    for box in reversed(boxes[:-1]):
-        if last[0] - box[1] > _BETWEEN_CHARS:
-            break
-        between = _SEPARATOR.fullmatch(" ".join(_BETWEEN.sub(" ", text[box[1] : last[0]]).split()))
-        if between is None:
-            break
-        marks.append(" or " if between["mark"].lower() == "or" else ", ")
-        contents.append(box[2].strip())
-        last = box
-    joined = contents[-1]
-    for mark, content in zip(reversed(marks), reversed(contents[:-1]), strict=True):
-        joined += mark + content
-    return joined
-
-
-def _closing_brace(text: str, start: int) -> int | None:
-    """Position of the brace that closes the one before ``start``."""
-    depth = 1
-    for match in re.compile(r"\\.|[{}]", re.DOTALL).finditer(text, start):
-        if match[0] == "{":
-            depth += 1
-        elif match[0] == "}":
-            depth -= 1
-            if depth == 0:
-                return match.start()
-    return None
 
 
 def _without_thoughts(text: str) -> str:
@@ -185,75 +97,17 @@ def _without_thoughts(text: str) -> str:
     return text.partition("<think>")[0]
 
 
+def _own_turn(text: str) -> str:
+    """Without what follows the end of the model's turn."""
+    for mark in _END_MARKS:
+        before, found, after = text.partition(mark)
+        while found and not before.strip():
+            before, found, after = after.partition(mark)
+        text = before
+    return text
+
+
 def _tail(text: str) -> str:
     text = text[-TAIL:]
-    for mark in _END_MARKS:
-        before, found, _ = text.rpartition(mark)
-        if found and before.strip():
-            text = before
-    return text.rstrip()
-
-
-def _final_after_box(text: str) -> bool:
-    boxes = _boxes(text)
-    tail = text[boxes[-1][1] :][-TAIL:]
-    return any(_NUMBER.search(tail, match.end()) or _MATH.search(tail, match.end()) for match in _FINAL.finditer(tail))
-
-
-def _phrase(text: str) -> str | None:
-    matches = list(_PHRASE.finditer(text))
-    if not matches:
-        return None
-    rest = text[matches[-1].end() :]
-    if rest.strip() in ("", ":"):
-        return None
-    sentence = rest[: end.start()] if (end := _SENTENCE_END.search(rest)) else rest
-    sentence = sentence.strip().strip("*").strip()
-    if not sentence or len(sentence) > 1024:
-        return None
-    boxed = _boxed(sentence)
-    if boxed is not None:
-        return boxed
-    math = _only_math(sentence)
-    if math is not None:
-        return math
-    if len(sentence.split()) > 3:
-        return _last(sentence, math=True, number=True) or sentence
-    return sentence
-
-
-def _only_math(text: str) -> str | None:
-    match = _MATH.fullmatch(text.strip().rstrip("."))
-    return None if match is None else next(group for group in match.groups() if group is not None)
-
-
-def _last(text: str, *, math: bool, number: bool) -> str | None:
-    """The last formula, or the last number that stands after it."""
-    found, at = None, 0
-    if math:
-        formulas = list(_MATH.finditer(text))
-        if formulas:
-            found = _listed(text, formulas)
-            at = formulas[-1].end()
-    if number:
-        numbers = list(_NUMBER.finditer(text, at))
-        while numbers and _NO_ANSWER.search(text[max(0, numbers[-1].start() - 30) : numbers[-1].start()]):
-            numbers.pop()
-        if numbers:
-            return _listed(text, numbers)
-    return found
-
-
-def _listed(text: str, matches: list[re.Match[str]]) -> str:
-    """The last match, with those before it that only a comma, "and" or "or" divides: 6 and 7 is no answer 7."""
-    said = _content(matches[-1])
-    for before, after in zip(reversed(matches[:-1]), reversed(matches[1:]), strict=True):
-        between = _LIST_MARK.fullmatch(text[before.end() : after.start()][:20])
-        if between is None or after.start() - before.end() > 20:
-            break
-        said = f"{_content(before)}{' or ' if 'or' in between[0] else ', '}{said}"
-    return said
-
-
-def _content(match: re.Match[str]) -> str:
-    return next((group for group in match.groups() if group is not None), match[0])
+    before, found, _ = text.rpartition(_HOPE)
+    return (before if found and before.strip() else text).rstrip()

@@ -45,6 +45,7 @@ _SIGNS = {
     "：": ":",
     "％﹪": "%",
     "　": " ",
+    "✓✔✅": " ",
 }
 _GREEK = {
     "α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "ε": "epsilon", "θ": "theta", "λ": "lambda", "μ": "mu",

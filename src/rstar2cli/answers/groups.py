@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rstar2cli.answers.assign import solutions
+from rstar2cli.answers.formulas import variables
 from rstar2cli.answers.values import Formula, Group, Matrix, Named, Value
 
 if TYPE_CHECKING:
@@ -31,6 +33,8 @@ def same_group(check: Checker, gold: Value, answer: Value) -> bool:
     first, second = _with_names(gold), _with_names(answer)
     named = [any(isinstance(item, Named) for item in items) for items in (first, second)]
     if named[0] != named[1] and _names_differ(first if named[0] else second):
+        if _one_letter(first if named[0] else second):  # x_1 = 1, x_2 = 2: roots, in any order
+            return check.policy.names == "optional" and in_any_order(check, _unnamed(first), _unnamed(second))
         # x = -5, p = 3 against -5, 3: the names are dropped, so the order counts
         return check.policy.names == "optional" and in_order(check, _by_name(first), _by_name(second))
     if named[0] and not named[1]:
@@ -69,7 +73,8 @@ def same_one_of_group(check: Checker, gold: Value, answer: Value) -> bool:
     group, other = (gold, answer) if isinstance(gold, Group) else (answer, gold)
     assert isinstance(group, Group)
     items = distinct(group.items) if group.opening in ("", "{") else group.items
-    if len(items) != 1 or group.opening == "(":
+    fractional = group.opening == "{" and len(items) == 1 and bool(variables(items[0].source))  # {x}: no set
+    if len(items) != 1 or group.opening == "(" or fractional:
         if any(isinstance(value, Formula) and _builds(value.source) for value in (gold, answer)):
             return check.algebra.equal(gold.source, answer.source)
         return False
@@ -117,7 +122,7 @@ def _rows(value: Value, other: Value) -> tuple[tuple[Value, ...], ...] | None:
 
 def _with_names(group: Group) -> tuple[Value, ...]:
     """Items in which a name before the first (``n = 2, 3, 4``) holds for the bare ones after it."""
-    items = group.items
+    items = solutions(group.items)
     if group.opening not in ("", "{") or not items or not isinstance(items[0], Named):
         return tuple(_assignments(item) for item in items)
     if all(not isinstance(item, Named) for item in items[1:]):
@@ -148,6 +153,11 @@ def _by_name(items: Sequence[Value]) -> tuple[Value, ...]:
     if len(names) == len(items) and len(letters) == len(names) and letters in "abcdefghijklmnopqrstuvwxyz":
         items = sorted(items, key=lambda item: item.name if isinstance(item, Named) else "")
     return _unnamed(items)
+
+
+def _one_letter(items: Sequence[Value]) -> bool:
+    names = [item.name for item in items if isinstance(item, Named)]
+    return all("_" in name for name in names) and len({name.partition("_")[0] for name in names}) == 1
 
 
 def _names_differ(items: Sequence[Value]) -> bool:

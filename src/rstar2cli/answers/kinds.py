@@ -13,13 +13,13 @@ from rstar2cli.records import AnswerKind
 MAX_CHARS = 1024
 _LETTER = re.compile(r"(?:\\text\{)?(?:(?:[Oo]ption|[Cc]hoice) )?[\s({\[]*([A-Za-z])[\s)}\].:]*\}?")
 _LABELLED = re.compile(
-    r"(?:\\text\{)?\s*(?:option |choice |answer )?\(?([A-Ja-j])(?:\)|[.:](?=\s|$))\s*\}?[\s~]*(.*)",
+    r"(?:\\text\{)?\s*(?:option |choice |answer )?\(?([A-Ja-j])(?:\)|[.:](?=[\s}]|$))\s*\}?[\s~]*(.*)",
     re.DOTALL | re.IGNORECASE,
 )
 _MANY_CAPITALS = re.compile(r"\(?[A-J]\)?(?:\s*(?:,|;|and|&)\s*\(?[A-J]\)?)+")
 _GLUED = re.compile(r"[A-J]{2,5}")
 _ONE = re.compile(r"\(?[A-J]\)?|\\text\{\(?[A-J]\)?\}")
-_OPTION = re.compile(r"(?:\\text\{ ?\([A-J]\) ?\}|\([A-J]\)) *([^\s+\-*/^_=].*)", re.DOTALL)
+_OPTION = re.compile(r"(?:\\text\{ ?(?:\([A-J]\)|[A-J][.:]) ?\}|\([A-J]\)|[A-J]\.(?= )) *([^\s+\-*/^_=].*)", re.DOTALL)
 """A label in brackets and what it stands before."""
 _MANY = re.compile(r"\(?[A-Ja-j]\)?(?:\s*(?:,|;|and|or|/|&)\s*\(?[A-Ja-j]\)?)+")
 

@@ -24,10 +24,16 @@ _REPEATING = re.compile(
 )
 _SCIENTIFIC = re.compile(r"([+-]?[\d.,]+) ?(?:(?:\\times|\\cdot|\*|x) ?10 ?\^ ?\{? ?([+-]? ?\d+) ?\}?|[eE]([+-]?\d+))")
 _POWER_OF_TEN = re.compile(r"([+-]?) ?10 ?\^ ?\{? ?([+-]? ?\d+) ?\}?")
+_ENDLESS = re.compile(r"([+-]?) ?(\d*)\.(\d*?)(?:(\d)\4{2,}|(\d{2,6}?)\5+) ?\\ldots")
+"""0.666… and 0.1212…: what has been said at least three times, or twice if it is longer than a digit, goes on."""
+_BASE_NAMES = {
+    "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11,
+    "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16,
+}  # fmt: skip
 _BASE = re.compile(
-    r"([+-]?)(?:\\text\{)?\(?([0-9A-Za-z]+)\)?\}?_\{(?:\\text\{)?(?:base )?(\d{1,2}|two|eight|ten|sixteen)\}?\}"
+    r"([+-]?)(?:\\text\{)?\(?([0-9A-Za-z]+)\)?\}?_\{\(?(?:\\text\{)?(?:base[ -]?)?\}? ?"
+    rf"(\d{{1,2}}|{'|'.join(_BASE_NAMES)})\}}?\)?\}}"
 )
-_BASE_NAMES = {"two": 2, "eight": 8, "ten": 10, "sixteen": 16}
 _MIXED = re.compile(r"([+-]?) ?(\d+) +(\d+) ?/ ?(\d+)")
 _SIMPLE_FRACTION = re.compile(r"([+-]?) ?(\d+) ?/ ?(\d+)")
 _DECIMAL_COMMA = re.compile(r"([+-]?)(\d+),(\d+)")
@@ -135,11 +141,11 @@ def _fraction(text: str) -> Number | None:
 
 
 def _repeating(text: str) -> Number | None:
-    match = _REPEATING.fullmatch(text)
+    match = _REPEATING.fullmatch(text) or _ENDLESS.fullmatch(text)
     if match is None:
         return None
     sign, whole, fixed = match[1], match[2] or "0", match[3]
-    period = match[4] or match[5] or match[6] or match[7]
+    period = next(group for group in match.groups()[3:] if group)
     value = Fraction(int(whole + fixed), 10 ** len(fixed))
     value += Fraction(int(period), (10 ** len(period) - 1) * 10 ** len(fixed))
     return Number(text, -value if sign == "-" else value)

@@ -28,5 +28,9 @@ class Policy:
     decimal_digits: int = 6
     """Significant digits from which a correctly rounded decimal answers an exact gold that is no integer."""
 
+    def __post_init__(self) -> None:
+        if self.decimal_digits < 1:
+            raise ValueError("decimal_digits must be 1 or more")
+
 
 DEFAULT = Policy()

@@ -56,16 +56,26 @@ def split(text: str, marks: Sequence[str]) -> list[tuple[str, str]]:
 
 def balanced(text: str) -> bool:
     """Whether every bracket that opens is closed, of whatever shape."""
+    depths = [depth for _, depth in _depths(text)]
+    return not depths or (min(depths) >= 0 and depths[-1] == 0)
+
+
+def closes_last(text: str) -> bool:
+    """Whether the bracket that opens first, of whatever shape, is closed by the last character."""
+    return next((at == len(text) - 1 for at, depth in _depths(text) if depth == 0), False)
+
+
+def _depths(text: str) -> Iterator[tuple[int, int]]:
+    """(position, depth after it) of every bracket that no backslash escapes."""
     depth = at = 0
     while at < len(text):
         if text[at] == "\\":
             at += 2
             continue
-        depth += (text[at] in _OPENING) - (text[at] in _CLOSING)
-        if depth < 0:
-            return False
+        if text[at] in _OPENING or text[at] in _CLOSING:
+            depth += 1 if text[at] in _OPENING else -1
+            yield at, depth
         at += 1
-    return depth == 0
 
 
 def depth(text: str) -> int:

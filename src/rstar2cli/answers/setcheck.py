@@ -25,10 +25,11 @@ def same_as_sets(check: Checker, gold: Value, answer: Value) -> bool:
     kinds_differ = isinstance(gold, Relation) != isinstance(answer, Relation)
     if kinds_differ and not check.policy.interval_as_inequality:
         return False
+    gold, answer = _united(gold, answer), _united(answer, gold)
     first, second = real_set(gold), real_set(answer)
     if first is not None and second is not None:
         if first[1] and second[1] and first[1].replace(" ", "") != second[1].replace(" ", ""):
-            return False
+            return isinstance(gold, Relation) and isinstance(answer, Relation) and same_sides(check, gold, answer)
         with contextlib.suppress(_NoOrder):  # ends with variables: compared part by part
             return same_set(first[0], second[0], lambda values: rank(check, values))
     if isinstance(gold, Relation) and isinstance(answer, Relation):
@@ -44,6 +45,28 @@ def same_as_sets(check: Checker, gold: Value, answer: Value) -> bool:
     if isinstance(relation, Relation) and isinstance(other, Group):
         return _solved(check, relation, other, relation is gold)
     return False
+
+
+def _united(value: Value, other: Value) -> Value:
+    """A bare list of intervals as their union, where the other side is one."""
+    intervals = isinstance(value, Group) and value.opening == "" and len(value.items) > 1
+    if not intervals or not isinstance(other, SetBuilt) or real_set(other) is None:
+        return value
+    assert isinstance(value, Group)
+    if any(not isinstance(item, Group) or not _rising(item) for item in value.items):
+        return value
+    union = value.items[0]
+    for item in value.items[1:]:
+        union = SetBuilt(value.source, "cup", union, item)
+    return union
+
+
+def _rising(pair: Group) -> bool:
+    """Whether a pair can be an interval: (2, 1) is a point."""
+    if real_set(pair) is None:
+        return False
+    low, high = pair.items
+    return not (isinstance(low, Number) and isinstance(high, Number) and low.value >= high.value)
 
 
 def _solved(check: Checker, relation: Relation, other: Group, relation_is_gold: bool) -> bool:

@@ -13,7 +13,7 @@ _THOUSANDS_MARK = re.compile(r"(?<=\d)(?:\{,\}|,\s*\\!|,\\,|\\,|\\!|\\;|\\:|\\ |
 _SPACES = re.compile(r"(?<!\\)\\[,;:> ]|\\(?:quad|qquad|thinspace|enspace)(?![A-Za-z])|~|\s+")
 _DROPPED = re.compile(
     r"(?<!\\)\\!|\\(?:left|right|bigl|bigr|Bigl|Bigr|biggl|biggr|big|Big|bigg|Bigg|middle"
-    r"|displaystyle|textstyle|scriptstyle|limits|nolimits|rm|bf|it|boldsymbol|mathstrut|hfill|strut|large|Large|small|normalsize|underline)(?![A-Za-z])\.?"
+    r"|displaystyle|textstyle|scriptstyle|limits|nolimits|rm|bf|it|boldsymbol|mathstrut|hfill|strut|large|Large|small|normalsize|underline|checkmark)(?![A-Za-z])\.?"
 )
 _TEXT = re.compile(
     r"\\(?:text|textbf|textit|textrm|textsf|texttt|mbox|hbox|mathbf|mathrm|mathit|mathsf|bm|operatorname\*?)\s*\{([^{}]*)\}"
@@ -29,10 +29,11 @@ _SYNONYMS = {
     "ast": "cdot", "colon": ":", "lbrace": "{", "rbrace": "}", "dbinom": "binom", "tbinom": "binom", "mid": "|",
     "vert": "|", "lvert": "|", "rvert": "|", "degree": "^{\\circ}", "implies": "Rightarrow", "lbrack": "[",
     "rbrack": "]", "percent": "\\%", "arcsinh": "arsinh", "arccosh": "arcosh", "arctanh": "artanh",
-    "overrightarrow": "vec", "varphi": "phi", "vartheta": "theta", "varepsilon": "epsilon", "infin": "infty",
+    "overrightarrow": "vec", "mod": "pmod", "varphi": "phi", "vartheta": "theta", "varepsilon": "epsilon",
+    "infin": "infty",
 }  # fmt: skip
 _COMMAND = re.compile(r"\\([A-Za-z]+)")
-_FUNCTIONS = (
+FUNCTIONS = (
     "arcsin",
     "arccos",
     "arctan",
@@ -56,9 +57,16 @@ _FUNCTIONS = (
     "min",
     "max",
 )
+"""Functions that LaTeX has commands for."""
+_PLAIN = {name: name for name in FUNCTIONS if name not in ("min", "max", "sec")} | {
+    "pi": "pi", "sqrt": "sqrt", "infinity": "infty", "inf": "infty", "mod": "pmod",
+}  # fmt: skip
+"""Words of formulas that are not written in LaTeX; min and sec are units as well."""
+_PLAIN_WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2,}(?![A-Za-z])")
+_PLAIN_ROOT = re.compile(r"(?<![\\A-Za-z])sqrt\(")
 _UNIT_LETTERS = frozenset("msghlNJKWVL")
 """Single letters that \\mathrm marks as a unit rather than a variable."""
-_FUNCTION_NAMES = frozenset(_FUNCTIONS)
+_FUNCTION_NAMES = frozenset(FUNCTIONS)
 _INLINE = re.compile(r"(?<![\\$])\$(?=\S)([^$]*[^\s$\\])\$(?![\d$])")
 """A formula within a sentence. Told from two prices as Pandoc does: no space inside the dollars, no digit after."""
 _PREAMBLE = re.compile(r"^\\text\{ ?(?:the )?(?:final )?answer(?: is)?:? ?\} ?(?=\S)", re.IGNORECASE)
@@ -69,6 +77,11 @@ _SHORT_SCRIPT = re.compile(r"(\^)\s*(-?\d+|\\[A-Za-z]+|[A-Za-z])|(_)\s*(\\[A-Za-
 _SHORT_ROOT = re.compile(r"\\sqrt\s*(\[[^\[\]]*\])?\s*(\\[A-Za-z]+|[A-Za-z0-9])")
 _POWER_MARK = re.compile(r"(?<=[\w)}])\s*\*\*\s*(?=[\w({\\-])")
 _WORDS = re.compile(r"[A-Za-z]")
+_QUOTED_THOUSANDS = re.compile(r"(?<=\d)'(?=\d{3}(?!\d))")
+_UNION = re.compile(r"(?<=[)\]}]) ?U ?(?=[(\[{]|\\\{)")
+_LINES = re.compile(
+    r"(?:\\\{ ?)?\\begin ?\{(aligned|align\*?|alignedat|equation\*?|split|gathered|cases)\}(.*)\\end ?\{\1\}", re.DOTALL
+)
 
 
 def clean(text: str) -> str:
@@ -78,11 +91,11 @@ def clean(text: str) -> str:
     a single letter is dropped. Thousands marks of LaTeX (``{,}``, ``,\!``, ``\,``) are dropped where
     they group digits in threes.
     """
-    text = ascii_math(text)
+    text = _plain_functions(ascii_math(text))
     if not any(mark in text for mark in "\\$~{^_*"):
         text = _signs(" ".join(text.replace("...", " \\ldots ").split()))  # most answers: a number or a word
         text = text[:-1] if text.endswith(".") and text[-2:-1].isalpha() else text
-        return text.rstrip(",;") or text
+        return _unquoted(text.rstrip(",;") or text)
     text = text.replace("\\n", " ") if "\\n\\n" in text else text  # newlines escaped twice
     text = _POWER_MARK.sub("^", text)
     text = _undelimited(text.strip())
@@ -99,13 +112,35 @@ def clean(text: str) -> str:
     text = _braced_fractions(text)
     text = _SHORT_SCRIPT.sub(lambda m: f"{m[1] or m[3]}{{{m[2] or m[4]}}}", text)
     text = _SHORT_ROOT.sub(lambda match: rf"\sqrt{match[1] or ''}{{{match[2]}}}", text)
-    text = _signs(" ".join(text.split()))
-    return _unwrapped(_PREAMBLE.sub("", text))
+    text = _lines(_signs(" ".join(text.split())))
+    return _unquoted(_unwrapped(_PREAMBLE.sub("", text)))
+
+
+def _plain_functions(text: str) -> str:
+    r"""``2*sqrt(3)`` and ``pi/4`` as LaTeX, where no other words stand that letters could belong to."""
+    words = _PLAIN_WORD.findall(text)
+    if not words or any(word not in _PLAIN for word in words):
+        return text
+    for match in reversed(list(_PLAIN_ROOT.finditer(text))):
+        end = _bracket_end(text, match.end() - 1)
+        if end:
+            text = f"{text[: match.start()]}\\sqrt{{{text[match.end() : end - 1]}}}{text[end:]}"
+    return _PLAIN_WORD.sub(lambda match: f"\\{_PLAIN[match[0]]} ", text)
+
+
+def _bracket_end(text: str, at: int) -> int:
+    """Where the round bracket that opens at a place is closed; 0 if it is not."""
+    depth = 0
+    for end in range(at, len(text)):
+        depth += (text[end] == "(") - (text[end] == ")")
+        if depth == 0:
+            return end + 1
+    return 0
 
 
 def key(cleaned: str) -> str:
     """A cleaned text without spaces: equal keys are the same answer, whatever it means."""
-    return re.sub(r"\s+(?![A-Za-z])|(?<![A-Za-z])\s+", "", cleaned).replace("\\cdot", "*").replace("\\times", "*")
+    return re.sub(r"\s+(?![A-Za-z])|(?<![A-Za-z])\s+", "", cleaned)
 
 
 def is_enclosed(text: str, opening: str, closing: str) -> bool:
@@ -167,10 +202,28 @@ def _unwrapped(text: str) -> str:
             return text
 
 
+def _lines(text: str) -> str:
+    r"""The lines of an ``aligned`` and its like as a list; a single one as it stands."""
+    match = _LINES.fullmatch(text)
+    if match is None or (match[1] == "cases" and "&" in match[2]):
+        return text  # cases with conditions are a function by pieces
+    return ", ".join(line.replace("&", " ").strip(" ,;") for line in match[2].split("\\\\") if line.strip(" &"))
+
+
+def _unquoted(text: str) -> str:
+    """Without the quotation marks around all of it."""
+    inner = text[1:-1].strip()
+    return inner if text[:1] in ('"', "`") and text[-1:] == text[:1] and text[0] not in inner and inner else text
+
+
 def _signs(text: str) -> str:
     text = _POWER_MARK.sub("^", text).replace("**", "")
     for written, sign in ((">=", r" \ge "), ("<=", r" \le "), ("!=", r" \neq "), ("=>", r" \Rightarrow ")):
         text = text.replace(written, sign)
+    if "'" in text:
+        text = _QUOTED_THOUSANDS.sub("", text)
+    if "U" in text:
+        text = _UNION.sub(r" \\cup ", text)
     return " ".join(text.split()) if "  " in text else text.strip()
 
 
@@ -196,6 +249,8 @@ def _text_macro(match: re.Match[str]) -> str:
         return "\\" + content.lstrip("\\") + " "
     if not _WORDS.search(content):
         return f" {content} "
+    if content[1:] in _PLAIN.values() and content[0] == "\\":
+        return content + " "
     if macro in ("mathrm", "rm") and (content in _UNIT_LETTERS or (len(content) < 4 and spaced)):
         return rf"\text{{{content}}}"
     bare = content.strip("()")

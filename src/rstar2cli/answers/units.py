@@ -43,7 +43,6 @@ _FAMILIES: dict[str, dict[str, tuple[Fraction, str]]] = {
         "n": (Fraction(1), "newton"), "w": (Fraction(1), "watt"), "v": (Fraction(1), "volt"),
         "hz": (Fraction(1), "hertz"),
         "pa": (Fraction(1), "pascal"), "k": (Fraction(0), "kelvin"), "mol": (Fraction(1), "mole"),
-        "mph": (Fraction(0), ""),
     },
     "share": {"%": (Fraction(1, 100), "percent pct percentage \\%")},
 }  # fmt: skip
@@ -58,13 +57,14 @@ for _family, _members in _FAMILIES.items():
             if _other.isalpha():
                 _CANONICAL.setdefault(_other.lower() + "s", _name)
 
+_SPEEDS = {"mph": "mi/h", "kmh": "km/h", "kph": "km/h", "kmph": "km/h"}
 MAX_WORDS = 5
 """Words of an unknown unit; more are a sentence."""
 _NOTHING = frozenset({"unit", "units", "square units", "cubic units", "sq units", "units^2", "unit^2", "units^3"})
 _HEDGES = re.compile(
     r"\b(?:or|and|but|maybe|not|about|approximately|roughly|if|when|where|for|at|to|is|are|with|from|than|least|most|mod|"
     r"more|less|otherwise|times|only|no|possible|any|all|some|each|even|odd|infinity|"
-    r"hundred|thousand|million|billion|trillion|half|third|quarter|twice|squared|cubed)\b",
+    r"hundred|thousand|million|billion|trillion|half|third|quarter|twice|squared|cubed|factorial|root|power|minus|plus)\b",
     re.IGNORECASE,
 )
 _POWER = r"(?:\^ ?\{? ?[23] ?\}?)?"
@@ -72,10 +72,12 @@ _DEGREES = re.compile(r"(.*?)\s*\^ ?\{ ?\\circ ?\}\s*(?:\\text\{)?\s*([CF])?\}?"
 _FUNCTION = re.compile(r"\\(?:arc)?(?:sin|cos|tan|cot|sec|csc)(?![a-z])")
 _PERCENT = re.compile(r"(.*?)[\s~]*(?:\\?%|(?:\\text\{)?\s*(?:percent|pct|percentage)\s*\}?)", re.DOTALL)
 _CURRENCIES = "$€£¥₹%"
-_PREFIX = re.compile(r"([+-]?) ?(\\\$|\$|€|£|¥|₹)[ ~]*(.+)", re.DOTALL)
+_PREFIX = re.compile(r"([+-]?) ?(\\\$|\$|€|£|¥|₹|USD|EUR|GBP|Rs\.?)[ ~]*(?=[\d.\\(])(.+)", re.DOTALL)
+_RATE = re.compile(r"([+-]?) ?(\\\$|\$|€|£|¥|₹)[ ~]*(\d[\d.,]*) ?(?:per|/|each) ?([A-Za-z]+)")
 _SUFFIX = re.compile(r"(.*?)[ ~]*(\\\$|\$|€|£|¥|₹|¢)", re.DOTALL)
 _MACRO = re.compile(rf"(.*?[^\s~])[\s~]*((?:\\text\{{[^{{}}]*\}}{_POWER}(?: ?(?:/|\\cdot) ?)?)+)", re.DOTALL)
 _NOTE = re.compile(r"(.*\d[^A-Za-z]*?) \( ?([A-Za-z][A-Za-z. '-]*)\)", re.DOTALL)
+_PART = re.compile(r"\s*(?P<joined>(?:,|and|, and)?)\s*(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[A-Za-z]+)\.?\s*")
 _BARE = re.compile(
     rf"([^A-Za-z]*\d[^A-Za-z]*?|.*[\d)}}] )\(?([A-Za-z][A-Za-z. /'-]*{_POWER}(?:/[A-Za-z]+{_POWER})?)\)?", re.DOTALL
 )
@@ -86,6 +88,9 @@ def split_unit(text: str) -> tuple[str, str] | None:
 
     The unit is ``""`` for ``units`` and the like, which say nothing.
     """
+    match = _RATE.fullmatch(text)
+    if match:
+        return match[1] + match[3], f"{canonical(match[2])}/{canonical(match[4])}"
     match = _PREFIX.fullmatch(text)
     if match and match[3][0] not in _CURRENCIES:
         return match[1] + match[3], canonical(match[2])
@@ -113,11 +118,32 @@ def split_unit(text: str) -> tuple[str, str] | None:
     return None
 
 
+def compound(text: str) -> tuple[Fraction, str] | None:
+    """``2 hours 30 minutes`` and ``5 ft 6 in`` as (value, unit) in the last unit; null for anything else."""
+    plain = re.sub(r"\\text\{([^{}]*)\}", r" \1 ", text)
+    parts = list(_PART.finditer(plain))
+    if len(parts) < 2 or "".join(part[0] for part in parts) != plain:
+        return None
+    units = [canonical(part["unit"]) for part in parts]
+    sizes = [factor(unit) for unit in units]
+    total, above, kind = Fraction(0), None, sizes[0][0] if sizes[0] else ""
+    for part, size in zip(parts, sizes, strict=True):
+        if size is None or size[0] != kind or (part["joined"].strip() and kind != "time^1"):
+            return None
+        amount = Fraction(part["number"]) * size[1]
+        if above is not None and amount >= above:
+            return None  # 3 cm, 5 cm: two lengths
+        total, above = total + amount, size[1]
+    assert above is not None
+    return total / above, units[-1]
+
+
 def canonical(words: str) -> str:
     """One name for a unit: ``square centimeters``, ``cm²`` and ``sq cm`` are ``cm^2``; ``units`` is nothing."""
     text = " ".join(words.lower().replace("\\cdot", " ").replace("\\$", "$").replace(".", "").split()).strip("()[] -")
     text = re.sub(r"\s*\^ ?\{? ?([23]) ?\}?", r"^\1", text)
     text = re.sub(r"\bper\b", "/", text).partition(" of ")[0]  # pieces of gum are pieces
+    text = _SPEEDS.get(text, text)
     if text in _NOTHING:
         return ""
     return "/".join(_product(part.strip()) for part in text.split("/"))
@@ -125,6 +151,12 @@ def canonical(words: str) -> str:
 
 def factor(unit: str) -> tuple[str, Fraction] | None:
     """(kind, size in the kind's base unit) of a unit; null if nothing is known to convert it."""
+    above, slash, below = unit.partition("/")
+    if slash:
+        sizes = factor(above), factor(below)
+        if sizes[0] is None or sizes[1] is None:
+            return None
+        return f"{sizes[0][0]}/{sizes[1][0]}", sizes[0][1] / sizes[1][1]
     name, _, power = unit.partition("^")
     known = _FACTORS.get(name)
     if known is None or not known[1]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -80,6 +81,24 @@ class Relation(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class Twice(Value):
+    """An inequality and the interval that it is, both written."""
+
+    first: Value
+    second: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Worked(Value):
+    """A calculation without variables, \\sqrt{8} = 2\\sqrt{2} \\approx 2.83: what it says, if it is true."""
+
+    value: Value
+    """The exact value that it ends with."""
+    steps: tuple[str, ...]
+    """Texts that must be equal; the last may be a decimal that is near."""
+
+
+@dataclass(frozen=True, slots=True)
 class SetBuilt(Value):
     """A union, intersection or difference of sets."""
 
@@ -120,3 +139,7 @@ class Empty(Value):
 @dataclass(frozen=True, slots=True)
 class Reals(Value):
     """All real numbers."""
+
+
+Read = Callable[[str, int], Value | None]
+"""The reader of parts: (text, how deep it stands) → value; null if there is nothing to read."""

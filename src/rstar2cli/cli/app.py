@@ -21,7 +21,7 @@ from rstar2cli.cli import help, signals
 from rstar2cli.cli.registry import COMMANDS
 from rstar2cli.cli.say import occupy_stderr, say
 from rstar2cli.core import process
-from rstar2cli.core.errors import InputMissing, OutputConflict, RstarError, Stopped, UsageError
+from rstar2cli.core.errors import EnvironmentMissing, InputMissing, OutputConflict, RstarError, Stopped, UsageError
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 BUG = 70
@@ -102,6 +102,10 @@ def run(arguments: list[str]) -> int:
     command = typer.main.get_command(app)
     with signals.handlers():
         try:
+            if sys.stdout is None:
+                raise EnvironmentMissing(
+                    "standard output is closed", hint="send it to /dev/null if it isn't wanted, or to a file"
+                )
             # not command.main(): it turns a closed pipe into exit code 1 before it can be told from a failure
             with command.make_context("rstar2", list(arguments)) as context:
                 command.invoke(context)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -13,15 +14,27 @@ from rstar2cli.core.progress import Progress, ProgressFn
 from rstar2cli.grading.config import VerifyConfig
 
 if TYPE_CHECKING:
+    from rstar2cli.curation.sources.rows import Row
     from rstar2cli.grading.grade import Grader
     from rstar2cli.records import Problem
     from rstar2cli.shards.rejects import Reject
 
 
 def self_test(
-    inputs: list[str], config: VerifyConfig, *, pairs: int, seed: int, limit: int | None, quiet: bool, format: str
+    inputs: list[str],
+    config: VerifyConfig,
+    column: str | None,
+    *,
+    pairs: int,
+    seed: int,
+    limit: int | None,
+    quiet: bool,
+    format: str,
 ) -> None:
-    """Test the golds of every file and list what is wrong with them. Raises ``CheckFailed`` if there are faults."""
+    """Test the golds of every file (in ``column``; null: as curation finds them) and list what is wrong with them.
+
+    Raises ``CheckFailed`` if there are faults.
+    """
     from rstar2cli.grading.grade import Grader
 
     progress = reporter(quiet=quiet)
@@ -30,7 +43,7 @@ def self_test(
     with Grader(policy=config.policy) as grader:
         grader.start()
         for name in inputs:
-            problems, refused = _problems(name, limit)
+            problems, refused = _problems(name, column, limit)
             found = [_row(name, f"{reject.file}:{reject.line}", reject.reason, None) for reject in refused]
             found += _faults(name, problems, grader, progress)
             accepted = _pairs(name, problems, grader, progress, pairs=pairs, seed=seed)
@@ -82,13 +95,21 @@ def _row(file: str, id: str, fault: str, gold: str | None, other: Problem | None
     }
 
 
-def _problems(name: str, limit: int | None) -> tuple[list[Problem], list[Reject]]:
+def _problems(name: str, column: str | None, limit: int | None) -> tuple[list[Problem], list[Reject]]:
     """Problems of a file, and its rows without a gold."""
     from rstar2cli.curation.config import FieldsConfig
-    from rstar2cli.curation.mapping import to_problem
+    from rstar2cli.curation.mapping import PROMPT_COLUMNS, to_problem
     from rstar2cli.curation.sources.files import file_rows
     from rstar2cli.evals.benchmarks.load import is_benchmark, load_benchmark
     from rstar2cli.records.codec import RowError
+
+    def with_prompt(row: Row) -> Row:
+        """A gold is tested with or without its question."""
+        return (
+            row
+            if any(name in row.values for name in PROMPT_COLUMNS)
+            else replace(row, values={**row.values, "prompt": "?"})
+        )
 
     refused: list[Reject] = []
     if is_benchmark(name):
@@ -96,7 +117,7 @@ def _problems(name: str, limit: int | None) -> tuple[list[Problem], list[Reject]
     problems = []
     for row in islice(file_rows(name, refused.append), limit):
         try:
-            problems.append(to_problem(row, FieldsConfig(), answer_kind="any"))
+            problems.append(to_problem(with_prompt(row), FieldsConfig(answer=column), answer_kind="any"))
         except RowError as error:
             refused.append(row.rejected(str(error)))
     return problems, refused

@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from rstar2cli.grading.rows import Fields, Judged
 
 _SHOWN = 5
+_OF_SELF_TEST = {"pairs": "--pairs", "seed": "--seed", "format": "--format"}
+_OF_JUDGING = {
+    "pred_field": "--pred-field", "kind": "--kind", "answer_kind": "--answer-kind",
+    "expected_field": "--expected-field", "max_rejects": "--max-rejects",
+}  # fmt: skip
 Rows = Annotated[
     list[str] | None,
     typer.Argument(metavar="FILE|-", help="JSONL, plain, gzip or zstd; - for stdin.", show_default=False),
@@ -63,6 +68,7 @@ Pairs = Annotated[int, typer.Option("--pairs", min=0, help="Pairs of golds to tr
     "rstar2 verify --self-test problems.jsonl",
 )
 def main(
+    context: typer.Context,
     inputs: Rows = None,
     gold_field: GoldField = "gold",
     pred_field: PredField = "pred",
@@ -87,13 +93,15 @@ def main(
     A row that can't be judged comes back as undecided, bad_row, with what is wrong (exit code 3 past
     --max-rejects). With --expected-field, disagreements are listed (exit code 1).
 
-    With --self-test, FILEs hold problems (ours, NAME:FILE of a benchmark, or any rows with an answer): golds that
+    With --self-test, FILEs hold problems (ours, NAME:FILE of a benchmark, or any rows with an answer column, which
+    --gold-field may name): golds that
     are not accepted as their own answer are listed (exit code 1), and of --pairs pairs of different golds those
     accepted for each other, which are worth a look.
     """
     if keys:
         print(list_keys(VerifyConfig))
         return
+    _refuse_idle(context, self_test)
     if not inputs or (len(inputs) > 1 and not self_test):
         raise UsageError(
             "verify takes one FILE, or - for stdin", hint="several files: cat a.jsonl b.jsonl | rstar2 verify -"
@@ -102,12 +110,29 @@ def main(
     layers += [configuration.environment_layer(process.config_environment()), configuration.set_layer(sets or [])]
     config = configuration.resolve(VerifyConfig, layers)
     if self_test:
-        test_golds(inputs, config, pairs=pairs, seed=seed, limit=limit, quiet=quiet, format=format)
+        column = gold_field if _given(context, "gold_field") else None
+        test_golds(inputs, config, column, pairs=pairs, seed=seed, limit=limit, quiet=quiet, format=format)
         return
     from rstar2cli.grading.rows import Fields
 
     fields = Fields(gold=gold_field, pred=pred_field, kind=kind, answer_kind=answer_kind, expected=expected_field)
     _judge_file(inputs[0], fields, config, limit=limit, max_rejects=max_rejects, quiet=quiet)
+
+
+def _given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _refuse_idle(context: typer.Context, self_test: bool) -> None:
+    """Raise ``UsageError`` for options that would do nothing: those of the other of the two tasks."""
+    idle = _OF_JUDGING if self_test else _OF_SELF_TEST
+    given = [option for name, option in idle.items() if _given(context, name)]
+    if given:
+        raise UsageError(
+            f"{', '.join(given)}: only {'without' if self_test else 'with'} --self-test",
+            hint="verify judges rows; verify --self-test tests golds (rstar2 verify --help)",
+        )
 
 
 def _judge_file(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import json
 import tomllib
 import types
 import typing
@@ -179,11 +180,21 @@ def _convert(raw: Any, kind: Any) -> Any:
             return raw
         raise ValueError(f"choose from {', '.join(map(str, choices))}")
     if origin is tuple:
-        items = [part for part in raw.split(",") if part] if isinstance(raw, str) else raw
+        items = _items(raw) if isinstance(raw, str) else raw
         if not isinstance(items, list | tuple):
             raise ValueError("expected a list")
         return tuple(_convert(item, get_args(kind)[0]) for item in items)
     return _convert_scalar(raw, kind)
+
+
+def _items(text: str) -> Any:
+    """``a,b``, or a list as ``--keys`` prints it."""
+    if text.strip().startswith("["):
+        try:
+            return json.loads(text)
+        except ValueError:
+            raise ValueError('not a list; write a,b or ["a", "b"]') from None
+    return [part for part in text.split(",") if part]
 
 
 def _convert_union(raw: Any, kind: Any) -> Any:

@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import Any
 
 from rstar2cli.answers import kinds
-from rstar2cli.answers.extract import last_boxed
+from rstar2cli.answers.boxes import last_boxed
 from rstar2cli.curation.config import FieldsConfig
 from rstar2cli.curation.sources.rows import Row
 from rstar2cli.records import AnswerKind, Problem

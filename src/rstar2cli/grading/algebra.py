@@ -7,7 +7,6 @@ but for a chance that no answer can aim at, and unequal values are a proof that 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -18,8 +17,8 @@ from rstar2cli.answers.algebra import Unreadable
 from rstar2cli.answers.values import Relation
 from rstar2cli.grading.formula import parse
 from rstar2cli.grading.numeric import DIGITS, NotNumeric, TooLarge, values
+from rstar2cli.grading.points import names, points
 
-_POINTS = 8
 _ENOUGH = 3
 _NONSENSE = (ArithmeticError, ValueError, TypeError, AttributeError, NotImplementedError, IndexError)
 """What sympy raises when it computes something that has no meaning (its ShapeErrors are ValueErrors)."""
@@ -41,7 +40,7 @@ class Sympy:
     def rounds_to(self, gold: str, value: Fraction, places: int) -> bool:
         """Whether the constant ``gold`` rounds to ``value``."""
         expression = parse(gold)
-        if _names(expression):
+        if names(expression):
             return False
         try:
             (exact,), _, _ = _values([expression], {}, gold)
@@ -56,6 +55,8 @@ class Sympy:
     def same_relation(self, gold: Relation, answer: Relation) -> bool:
         """Whether two equations or inequalities differ by a constant factor only, link by link of a chain."""
         first, second = _links(gold), _links(answer)
+        if _solved_for(gold, answer) or _solved_for(answer, gold):
+            return True
         if len(first) != len(second):
             return False
         unused = list(second)
@@ -92,12 +93,15 @@ def _same(a: Any, b: Any, text: str) -> bool:
         return bool(a == b)
     if a in _INFINITE or b in _INFINITE:
         return bool(a == b)
-    symbols = _names(a, b)
-    agreed = 0
-    for point in _points(symbols, _integer_symbols(a) | _integer_symbols(b)):
+    symbols = names(a, b)
+    agreed, too_large = 0, None
+    for point in points(a, b):
         try:
             (x, y), digits, noise = _values([a, b], point, text)
         except NotNumeric:
+            continue
+        except Unreadable as error:
+            too_large = error  # at another point it may be small enough
             continue
         if symbols and _is_real(x) != _is_real(y):
             continue  # outside of where both are real
@@ -106,7 +110,16 @@ def _same(a: Any, b: Any, text: str) -> bool:
         agreed += 1
         if not symbols:
             return True
-    return agreed >= _ENOUGH if agreed else bool(a == b or a.doit() == b.doit())
+    if too_large is not None and agreed < _ENOUGH:
+        raise too_large
+    return agreed >= _ENOUGH if agreed else bool(_rebuilt(a) == _rebuilt(b))
+
+
+def _rebuilt(expression: Any) -> Any:
+    """Sums and products in sympy's own order; the parser leaves them as written."""
+    if not expression.args:
+        return expression
+    return expression.func(*(_rebuilt(argument) for argument in expression.args))
 
 
 def _has_matrix(expression: Any) -> bool:
@@ -123,6 +136,34 @@ def _same_matrix(a: Any, b: Any, text: str) -> bool:
     if not isinstance(first, sympy.MatrixBase) or not isinstance(second, sympy.MatrixBase):
         return bool(first == second)
     return all(_same(x, y, text) for x, y in zip(first, second, strict=True))
+
+
+def _solved_for(solved: Relation, other: Relation) -> bool:
+    """Whether ``y = 1/x`` solves the other equation for y, in which y stands once and to the first power: xy = 1."""
+    name = solved.sides[0].replace(" ", "")
+    if solved.signs != ("=",) or other.signs != ("=",) or len(name) != 1 or not name.isalpha():
+        return False
+    value, ((left, _, text),) = parse(solved.sides[1]), _links(other)
+    if name in names(value) or name not in names(left):
+        return False
+    agreed = 0
+    for point in points(left, value):
+        try:
+            (at,), _, _ = _values([value], point, text)
+            rows = [
+                _values([left], {**point, name: y}, text) for y in (at, mpmath.mpf(1), mpmath.mpf(2), mpmath.mpf(3))
+            ]
+        except NotNumeric:
+            continue
+        (zero,), digits, noise = rows[0]
+        one, two, three = (row[0][0] for row in rows[1:])
+        with mpmath.workdps(digits):
+            size = abs(one) + abs(two) + abs(three)
+            small = size * mpmath.mpf(10) ** (_SPARE * 3 - digits) + noise * 10**_SPARE
+            if abs(zero) > small or abs(one + three - 2 * two) > small or abs(two - one) <= small:
+                return False
+        agreed += 1
+    return agreed >= _ENOUGH
 
 
 def _links(relation: Relation) -> list[tuple[Any, str, str]]:
@@ -143,9 +184,8 @@ def _same_link(first: tuple[Any, str, str], second: tuple[Any, str, str]) -> boo
     (a, sign, _), (b, other, text) = first, second
     if sign != other:
         return False
-    symbols = _names(a, b)
     quotient, agreed, good_for = None, 0, DIGITS
-    for point in _points(symbols, _integer_symbols(a) | _integer_symbols(b)):
+    for point in points(a, b):
         try:
             (x, y), digits, noise = _values([a, b], point, text)
         except NotNumeric:
@@ -173,54 +213,6 @@ def _values(expressions: list[Any], point: dict[str, Any], text: str) -> tuple[l
         return values(expressions, {"i": mpmath.mpc(0, 1), **point})
     except (TooLarge, RecursionError):
         raise Unreadable(text, "over_cap") from None
-
-
-def _names(*expressions: Any) -> list[str]:
-    """Names of the variables; i is the imaginary unit."""
-    return sorted({symbol.name for expression in expressions for symbol in expression.free_symbols} - {"i"})
-
-
-def _points(symbols: Sequence[str], integers: set[str]) -> list[dict[str, Any]]:
-    """Points to evaluate at: positive ones, then of both signs; small integers for what must be an integer.
-
-    They depend on the names' order alone, so a verdict never changes between runs.
-    """
-    points = []
-    for trial in range(_POINTS if symbols else 1):
-        point = {}
-        for place, name in enumerate(symbols):
-            draw = _draw(trial, place)
-            if name in integers:
-                point[name] = mpmath.mpf(2 + draw % 9)
-            else:
-                # denominators without small factors; magnitudes from 0.1 to about 3
-                size = mpmath.mpf(10_007 + draw % 290_000) / 99_991
-                if trial == _POINTS - 1:
-                    size = mpmath.mpf(3 + draw % 5)  # an integer tells a floor from a ceiling
-                elif trial == _POINTS - 2:
-                    size *= 1999  # a large one, max(x, 100) from 100
-                point[name] = -size if trial >= _POINTS // 2 and (draw >> 20) % 2 else size
-        points.append(point)
-    return points
-
-
-def _draw(trial: int, place: int) -> int:
-    from rstar2cli.core.seeds import derive_seed
-
-    return derive_seed(0, "algebra", trial, place)
-
-
-def _integer_symbols(expression: Any) -> set[str]:
-    """Names that stand where an integer is meant: limits of sums, factorials, binomials, gcd."""
-    found: set[str] = set()
-    for node in sympy.preorder_traversal(expression):
-        if isinstance(node, sympy.Sum | sympy.Product):
-            for limit in node.limits:
-                for end in limit[1:]:
-                    found |= {s.name for s in end.free_symbols}
-        elif getattr(node.func, "__name__", "") in ("factorial", "binomial", "gcd", "lcm", "Mod"):
-            found |= {s.name for s in node.free_symbols}
-    return found
 
 
 def _is_real(x: Any) -> bool:

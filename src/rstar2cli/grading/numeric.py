@@ -7,6 +7,7 @@ far below its size raises the precision, so 10^{-500} beside 1 is seen, not roun
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -85,13 +86,17 @@ class _Walk:
             return self.integral(e)
         if isinstance(e, sympy.Derivative | sympy.Limit):
             self.exact = self.exact and isinstance(e, sympy.Derivative)
+            if isinstance(e, sympy.Derivative) and not e.expr.free_symbols & set(e.variables):
+                return self.unknown(e)  # dy/dx: of y all is open
+            if any(_indexed(e.args[0], index) for index in e.args[1].free_symbols | {e.args[1]}):
+                raise NotNumeric("a limit of a sequence that is not known")
             done = e.doit()
             if isinstance(done, sympy.Derivative | sympy.Limit):
                 raise NotNumeric(str(type(e)))
             return self.value(done)
-        if isinstance(e, AppliedUndef):
-            return self.unknown(e)
         function = _FUNCTIONS.get(e.func.__name__)
+        if function is None and isinstance(e, AppliedUndef):
+            return self.unknown(e)
         if function is None:
             raise NotNumeric(e.func.__name__)
         self.noise = max(self.noise, +mpmath.eps)
@@ -138,6 +143,8 @@ class _Walk:
         if len(e.limits) != 1:
             raise NotNumeric("several indices")
         index, low, high = e.limits[0]
+        if _indexed(e.function, index):
+            raise NotNumeric("terms that are not known")
         first, last = self.value(low), (sympy.oo if high is sympy.oo else self.value(high))
         if last is sympy.oo:
             self.exact = False
@@ -167,10 +174,18 @@ class _Walk:
         return _Walk({**self.point, index.name: k}, self.digits)  # precision is not adapted within
 
     def unknown(self, e: Any) -> Any:
-        """A function that nothing is known of: some number that depends on its name and arguments."""
-        arguments = [mpmath.nstr(self.value(argument), 20) for argument in e.args]
+        """A function or derivative that nothing is known of: some number that depends on its name and arguments."""
+        derivative = isinstance(e, sympy.Derivative)
+        known = sorted(e.free_symbols, key=str) if derivative else e.args
+        arguments = [str(e) if derivative else "", *(mpmath.nstr(self.value(argument), 20) for argument in known)]
         digest = hashlib.blake2b(repr((e.func.__name__, arguments)).encode(), digest_size=8).digest()
         return mpmath.mpf(int.from_bytes(digest)) / 2**64 + mpmath.mpf(1) / 3
+
+
+def _indexed(expression: Any, index: Any) -> bool:
+    """Whether a symbol in it has the index below it, as a_k has k: a sequence and no constant."""
+    below = re.compile(rf"_\{{?.*(?<![A-Za-z]){re.escape(index.name)}(?![A-Za-z])") if index.is_Symbol else None
+    return below is not None and any(below.search(symbol.name) for symbol in expression.free_symbols)
 
 
 def _integer(number: Any) -> int:

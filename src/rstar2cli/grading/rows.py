@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import queue
 import threading
 from collections.abc import Iterable, Iterator
@@ -127,15 +128,28 @@ def _finish(
 
 def _decoded(line: bytes) -> dict[str, msgspec.Raw]:
     try:
+        if not line.strip():
+            raise _Refused("a blank line")
         line.decode()  # the JSON decoder leaves the values as they are
-        return _ROW.decode(line)
+        return _without_old_verdict(_ROW.decode(line))
     except UnicodeDecodeError as error:
         raise _Refused(f"not UTF-8 at byte {error.start}") from None
     except RecursionError:
         raise _Refused("not JSON that can be read: nested too deep") from None
     except msgspec.DecodeError as error:
         text = str(error)
-        raise _Refused("not a JSON object" if text.startswith("Expected `object`") else f"not JSON: {text}") from None
+        raise _Refused(
+            "not a JSON object" if text.startswith("Expected `object`") else f"not JSON: {_told(line, text)}"
+        ) from None
+
+
+def _told(line: bytes, message: str) -> str:
+    """What is wrong with a line that is no JSON; the decoder calls half a surrogate pair truncated data."""
+    try:
+        json.loads(line)
+    except ValueError:
+        return message
+    return "half of a surrogate pair (\\ud800 to \\udfff) that the other half is missing of"
 
 
 def _text(row: dict[str, msgspec.Raw], name: str) -> str | None:
@@ -159,12 +173,27 @@ def _value(raw: msgspec.Raw, name: str) -> object:
 
 
 def _own_kind(row: dict[str, msgspec.Raw]) -> Kind:
-    return "response" if _string(row, "kind") == "response" else "answer"
+    own = _string(row, "kind")
+    if own is None or "/" in own:  # that of a record of ours: trajectory/1
+        return "answer"
+    if own not in get_args(Kind):
+        raise _Refused(f"its kind {own!r} is neither answer nor response; say with --kind")
+    return cast(Kind, own)
 
 
 def _own_answer_kind(row: dict[str, msgspec.Raw]) -> AnswerKind | None:
     own = _string(row, "answer_kind")
-    return cast(AnswerKind, own) if own in get_args(AnswerKind) else None
+    if own is not None and own not in get_args(AnswerKind):
+        raise _Refused(f"its answer_kind {own!r} is none of {', '.join(get_args(AnswerKind))}; say with --answer-kind")
+    return cast(AnswerKind | None, own)
+
+
+def _without_old_verdict(row: dict[str, msgspec.Raw]) -> dict[str, msgspec.Raw]:
+    """The row without what an earlier verify added; columns of the same names that are the user's stay."""
+    ours = {"extracted"} if "verdict" in row else set()
+    if ours and "reason" in row and _string(row, "reason") == BAD_ROW:
+        ours.add("error")
+    return {name: value for name, value in row.items() if name not in ours}
 
 
 def _string(row: dict[str, msgspec.Raw], name: str) -> str | None:

@@ -60,7 +60,7 @@ def test_a_program_that_fails(address: str) -> None:
 
 
 def test_a_program_that_takes_too_long(serving: Any) -> None:
-    with serving(sandbox__wall_s=0.5) as where:
+    with serving(sandbox__wall_s=2) as where:
         result = judged(where, solution="print('x', flush=True)\nwhile True: pass")
     assert (result.reason, result.run_success, result.stdout) == ("worker_timeout", False, "x\n")
 

@@ -203,6 +203,6 @@ def test_a_dead_keeper_is_replaced_and_the_call_is_lost() -> None:
 
 
 def test_limits_are_checked_when_configured() -> None:
-    for bad in ({"wall_s": 0}, {"memory_mib": 10}, {"workers": -1}, {"endpoints": ("a", "b")}):
+    for bad in ({"wall_s": 0}, {"memory_mib": 10}, {"workers": -1}, {"endpoints": ("http://a", "http://a")}):
         with pytest.raises(ValueError):
             SandboxConfig(**bad)  # type: ignore[arg-type]

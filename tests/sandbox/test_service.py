@@ -171,7 +171,8 @@ def test_the_command_drains_on_sigterm() -> None:
         slow = {"code": "import time\ntime.sleep(1.5)\nprint('finished')"}
         client = threading.Thread(target=lambda: answers.append(post(address, "/v1/run", slow)))
         client.start()
-        time.sleep(0.5)
+        while not httpx.get(address + "/health").json()["pending"]:
+            time.sleep(0.02)
         served.terminate()
         client.join(timeout=30)
         assert answers[0].json()["stdout"] == "finished\n"
